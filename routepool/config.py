@@ -1,0 +1,213 @@
+"""Every setting, declared once: its default, its bounds and its help; and the presets of the paper and its code.
+
+A setting's declaration gives the default of the library, the help of the command line and the field of
+`config.json`. Names of encoders, aggregators and their options are checked when the model is built, against the
+registries and the classes themselves, so a newly registered class needs no entry here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self, TypeVar
+
+from routepool.errors import InputError, unknown
+
+PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
+S = TypeVar("S", bound="Settings")
+
+
+def _setting(
+    default: Any,
+    help: str,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    metadata = {"help": help, "least": least, "most": most, "above": above, "choices": choices}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def _check(name: str, value: Any, default: Any, rule: Mapping[str, Any]) -> None:
+    _check_type(name, value, default)
+    for chosen in value if isinstance(value, tuple) else (value,):
+        if rule["choices"] and chosen not in rule["choices"]:
+            raise InputError(f"{name} must be one of {', '.join(rule['choices'])}, got {chosen!r}")
+    # Written as `not inside` so that NaN, which lies nowhere, is refused too.
+    if rule["least"] is not None and not value >= rule["least"]:
+        raise InputError(f"{name} must be at least {rule['least']}, got {value!r}")
+    if rule["most"] is not None and not value <= rule["most"]:
+        raise InputError(f"{name} must be at most {rule['most']}, got {value!r}")
+    if rule["above"] is not None and not value > rule["above"]:
+        raise InputError(f"{name} must be above {rule['above']}, got {value!r}")
+
+
+def _check_type(name: str, value: Any, default: Any) -> None:
+    wanted = Mapping if not isinstance(default, bool | int | float | str | tuple) else type(default)
+    numbers = int | float if wanted is float else wanted
+    if not isinstance(value, numbers) or (isinstance(value, bool) and wanted is not bool):
+        raise InputError(f"{name} must be {_WORDS[wanted]}, got {value!r}")
+
+
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a name",
+    tuple: "a list of names",
+    Mapping: "a table of options",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """A frozen group of checked settings that can be written to JSON and read back.
+
+    >>> ModelConfig(hidden_size=0)
+    Traceback (most recent call last):
+    routepool.errors.InputError: hidden_size must be at least 1, got 0
+    """
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            _check(item.name, getattr(self, item.name), item.default, item.metadata)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote; an unknown key is an error that suggests the right one."""
+        known = [item.name for item in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise unknown("setting", key, known)
+        lists_as_tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**lists_as_tuples)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig(Settings):
+    """The shape of a model: what lies between token ids and logits. The defaults are the paper's."""
+
+    depth: int = _setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1)
+    embedding_size: int = _setting(300, "size of a word vector", least=1)
+    encoder: str = _setting("bilstm", "puts words in context: bilstm, bigru, cnn or none")
+    encoder_options: Mapping[str, Any] = _setting({}, "options of the encoder's class")
+    hidden_size: int = _setting(200, "units of the encoder in each direction, or filters of each width", least=1)
+    aggregator: str = _setting("routing", "turns the words' vectors into one")
+    aggregator_options: Mapping[str, Any] = _setting({}, "options of the aggregator's class")
+    head_size: int = _setting(300, "hidden units of the classifier on top", least=1)
+    dropout: float = _setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
+    dropout_places: tuple[str, ...] = _setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig(Settings):
+    """How a model is trained. The defaults are the paper's for SST-2; its silences are filled from its code."""
+
+    epochs: int = _setting(50, "passes over the training set at most", least=1)
+    patience: int = _setting(7, "stop after this many epochs without a better dev score", least=1)
+    batch_size: int = _setting(64, "examples in a step", least=1)
+    smallest_batch: int = _setting(16, "low bound of the batch as it is halved", least=1)
+    window: int = _setting(
+        5000, "examples of the sliding bucket a batch is drawn from; doubled as the batch halves", least=1
+    )
+    replacement: bool = _setting(True, "draw batches with replacement (the released code) or see each example once")
+    learning_rate: float = _setting(3e-4, "initial rate of Adam", above=0)
+    decay: float = _setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
+    decay_steps: int = _setting(500, "steps between two stairs", least=1)
+    lowest_rate: float = _setting(1e-5, "floor of the learning rate", least=0)
+    l2: float = _setting(1e-5, "weight of the sum of squared parameters in the loss", least=0)
+    l2_on: str = _setting("all", "parameters under l2: all, or weights (no biases)", choices=("all", "weights"))
+    l2_on_embeddings: bool = _setting(False, "word vectors under l2 too; needs sparse=false")
+    clip: float = _setting(2.0, "largest value of a gradient", above=0)
+    frozen_epochs: int = _setting(2, "epochs before the frozen word vectors learn too", least=0)
+    frozen_rows: str = _setting(
+        "known",
+        "which: known (words with a pre-trained vector) or unknown (the released code's inverted mask)",
+        choices=("known", "unknown"),
+    )
+    sparse: bool = _setting(True, "update only the word vectors a batch touches")
+    seed: int = _setting(0, "of initial weights, batches and dropout", least=0)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named pair of model and training settings."""
+
+    model: ModelConfig
+    training: TrainingConfig
+
+
+def change(settings: S, **values: Any) -> S:
+    """A copy with some settings changed, checked again.
+
+    >>> change(ModelConfig(), dropout=0.5).dropout
+    0.5
+    """
+    return settings.from_dict({**settings.to_dict(), **values})
+
+
+# Table 2, and for `released` the settings files shipped with the code. The shared rows of the table (embedding 300,
+# hidden 200, 5 capsules of 200, 3 iterations) are the defaults above and of the routing layer.
+_TABLE_2: dict[str, dict[str, Any]] = {
+    "yelp2013": {"l2": 1e-5, "learning_rate": 1e-4, "decay": 0.9, "decay_steps": 1000},
+    "yelp2014": {"l2": 1e-5, "learning_rate": 2e-4, "decay": 0.9, "decay_steps": 1000},
+    "imdb": {"l2": 1e-6, "learning_rate": 1e-4, "decay": 0.95, "decay_steps": 1000},
+    "sst1": {"l2": 1e-6, "learning_rate": 1e-4, "decay": 0.95, "decay_steps": 500},
+    "sst2": {"l2": 1e-5, "learning_rate": 3e-4, "decay": 0.95, "decay_steps": 500},
+}
+_RELEASED: dict[str, dict[str, Any]] = {
+    **_TABLE_2,
+    "imdb": {"l2": 1e-6, "learning_rate": 2e-4, "decay": 0.9, "decay_steps": 1000},
+    "sst2": {"l2": 1e-6, "learning_rate": 3e-4, "decay": 0.9, "decay_steps": 1000},
+}
+
+
+def _paper(dataset: str) -> Preset:
+    document = not dataset.startswith("sst")
+    return Preset(
+        ModelConfig(depth=2 if document else 1, dropout=0.5 if dataset == "sst2" else 0.2),
+        TrainingConfig(batch_size=32 if document else 64, smallest_batch=32 if document else 16, **_TABLE_2[dataset]),
+    )
+
+
+def _released(dataset: str) -> Preset:
+    paper = _paper(dataset)
+    table = _RELEASED[dataset]
+    return Preset(
+        change(
+            paper.model,
+            aggregator_options={"capsule_size": 400, "messages": "tanh"},
+            # Dropout on the word vectors and after every aggregator: a second level's input is dropped once, not twice.
+            dropout_places=("embedding", "aggregator", "tanh"),
+        ),
+        change(
+            paper.training,
+            **{**table, "l2": table["l2"] / 2},  # its l2_loss is half the sum of squares
+            l2_on="weights",
+            patience=8,
+            frozen_rows="unknown",
+        ),
+    )
+
+
+PRESETS: dict[str, Preset] = {
+    **{f"paper-{dataset}": _paper(dataset) for dataset in _TABLE_2},
+    **{f"released-{dataset}": _released(dataset) for dataset in _TABLE_2},
+}
+
+
+def preset(name: str) -> Preset:
+    """The settings of that name: `paper-SET` follows the text and table 2, `released-SET` the authors' code.
+
+    >>> preset("paper-sst2").training.learning_rate
+    0.0003
+    """
+    if name not in PRESETS:
+        raise unknown("preset", name, sorted(PRESETS))
+    return PRESETS[name]

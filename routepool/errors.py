@@ -1,0 +1,31 @@
+"""The errors a user can meet. Each message says what came, what was wanted, and where (file and row)."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+
+class RoutepoolError(Exception):
+    """Base of every error that routepool raises on purpose."""
+
+
+class InputError(RoutepoolError, ValueError):
+    """A value, tensor, file or row that cannot be used as it is."""
+
+
+class UnknownNameError(InputError):
+    """A name that is in no table; the message lists the known ones."""
+
+
+class MissingPackageError(RoutepoolError, ImportError):
+    """An optional package is not installed; the message gives the pip line."""
+
+
+def unknown(kind: str, name: str, known: Sequence[str]) -> UnknownNameError:
+    """The error for a mistyped name: it suggests the nearest known one and lists them all.
+
+    >>> unknown("encoder", "bilstn", ["bilstm", "cnn"])
+    UnknownNameError("unknown encoder 'bilstn', did you mean 'bilstm'? Known: bilstm, cnn")
+    """
+    close = get_close_matches(str(name), known, n=1)
+    hint = f", did you mean {close[0]!r}?" if close else "."
+    return UnknownNameError(f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}")
