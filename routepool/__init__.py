@@ -1,1 +1,52 @@
-"""Text classification by dynamic routing."""
+"""Text classification by dynamic routing: small models that show which word went where.
+
+The flow, which the modules follow:
+
+    text -> sentences -> tokens -> vectors -> encoding -> aggregation -> prediction
+
+>>> import torch
+>>> from routepool import StandardRouting
+>>> layer = StandardRouting(400, capsules=5, capsule_size=200, iterations=3)
+>>> vector, coupling = layer(torch.randn(2, 7, 400), torch.ones(2, 7, dtype=torch.bool))
+>>> vector.shape, coupling.shape
+(torch.Size([2, 1000]), torch.Size([2, 7, 5]))
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from routepool.aggregation import MaxPooling as MaxPooling
+    from routepool.aggregation import MeanPooling as MeanPooling
+    from routepool.aggregation import MultiHopAttention as MultiHopAttention
+    from routepool.aggregation import ReverseRouting as ReverseRouting
+    from routepool.aggregation import SelfAttention as SelfAttention
+    from routepool.aggregation import StandardRouting as StandardRouting
+    from routepool.aggregation import StructuredAttention as StructuredAttention
+    from routepool.model import Classifier as Classifier
+
+__version__ = "0.1.0.dev0"
+
+# Resolved on first use: `import routepool` alone must not wait seconds for torch.
+_HOMES = {
+    "Classifier": "routepool.model",
+    "MaxPooling": "routepool.aggregation",
+    "MeanPooling": "routepool.aggregation",
+    "MultiHopAttention": "routepool.aggregation",
+    "ReverseRouting": "routepool.aggregation",
+    "SelfAttention": "routepool.aggregation",
+    "StandardRouting": "routepool.aggregation",
+    "StructuredAttention": "routepool.aggregation",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'routepool' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

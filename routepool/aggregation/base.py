@@ -1,0 +1,54 @@
+"""The contract of every aggregator, checked in one place."""
+
+# B batch  T tokens  D features  M units of weight (1, attention rows, capsules)
+
+from torch import Tensor, nn
+
+from routepool.aggregation.masking import finite_padding
+from routepool.checks import at_least, check_states
+from routepool.registry import Registry
+
+AGGREGATORS: Registry[type["Aggregator"]] = Registry("aggregator")
+register = AGGREGATORS.register
+
+
+class Aggregator(nn.Module):
+    """Many vectors in, one vector out, and the weight each had in it.
+
+    A new aggregator is one class: set `out_features` and write `aggregate`. Register it by name, and the model, the
+    settings and the contract tests know it:
+
+    >>> from routepool.aggregation import AGGREGATORS, Aggregator, register
+    >>> @register("first")
+    ... class FirstToken(Aggregator):
+    ...     def __init__(self, in_features: int) -> None:
+    ...         super().__init__(in_features, out_features=in_features)
+    ...
+    ...     def aggregate(self, states, mask):
+    ...         weights = (mask & (mask.cumsum(1) == 1)).unsqueeze(-1).to(states.dtype)
+    ...         return (weights * states).sum(1), weights
+    >>> AGGREGATORS["first"](8).out_features
+    8
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.in_features = at_least("in_features", in_features, 1)
+        self.out_features = at_least("out_features", out_features, 1)
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Aggregate the real tokens; padding changes nothing, whatever it holds, and an empty row gives zeros.
+
+        Args:
+            states: (B, T, D) floats.
+            mask: (B, T) bool, True at real tokens; without one, every token is real.
+
+        Returns:
+            The vector (B, out_features) and the weights (B, T, M), 0 on padding.
+        """
+        mask = check_states(states, mask, self.in_features)
+        return self.aggregate(finite_padding(states, mask), mask)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The arithmetic of `forward`: padding is finite here, but not zero; give it a weight of 0."""
+        raise NotImplementedError

@@ -1,0 +1,61 @@
+"""Softmax, mean and max over real tokens only, written once and safe on empty rows."""
+
+# B batch  T tokens  D features
+
+import torch
+from torch import Tensor
+
+
+def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
+    """States whose padding is finite, so that a weight of 0 silences it: 0 x NaN is NaN, 0 x 1e30 is 0.
+
+    The states themselves come back, uncopied, where their padding is finite already. One masked sum tells, and costs
+    a pass over the states where a copy would cost two and the memory.
+
+    Args:
+        states: (B, T, D), anything at all where the mask is False.
+        mask: (B, T), True at real tokens.
+    """
+    # A compiled graph cannot branch on values, and on an accelerator the question would cost a synchronisation.
+    may_branch = states.device.type == "cpu" and not torch.compiler.is_compiling()
+    if may_branch and mask_sum(states.detach(), mask).isfinite().all():
+        return states
+    return states.masked_fill(~mask.unsqueeze(-1), 0)
+
+
+def mask_sum(states: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, D), (B, T) -> (B, D)."""
+    return torch.bmm(mask.unsqueeze(1).to(states.dtype), states).squeeze(1)
+
+
+def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
+    """Softmax over the entries where mask is True; all zeros, with a zero gradient, where there are none.
+
+    Args:
+        logits: any shape; half precisions are normalised in float32.
+        mask: bool, broadcastable to logits.
+        dim: the axis along which the result sums to 1.
+    """
+    # A row of -inf only has a NaN softmax and, even behind a `where`, a NaN gradient: an empty row is made level first.
+    empty = ~mask.any(dim, keepdim=True)
+    shut = logits.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
+    return shut.softmax(dim, dtype=wide_type(logits)).to(logits.dtype).masked_fill(~mask, 0)
+
+
+def masked_mean_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, T) weights that take the mean of the real tokens: 1 / their number, and 0 on padding."""
+    number = mask.sum(-1, keepdim=True).clamp(min=1)
+    return (mask / number).to(dtype)
+
+
+def masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, D) -> (B, D): the largest value of each feature over the real tokens, 0 for an empty row."""
+    if states.shape[1] == 0:
+        return states.sum(1)
+    largest = states.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(1)
+    return largest.masked_fill(~mask.any(-1, keepdim=True), 0)
+
+
+def wide_type(tensor: Tensor) -> torch.dtype:
+    """The type to normalise in: float32 for half precisions, else the tensor's own."""
+    return torch.float32 if tensor.dtype in (torch.float16, torch.bfloat16) else tensor.dtype

@@ -1,0 +1,178 @@
+"""The model: levels of dropout, encoder and aggregator, one for words, one for sentences, as many as the text has."""
+
+# B batch  S sentences  T tokens  D features  M units of weight  K classes  N rows folded together
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, Self, TypeVar, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from routepool.aggregation import AGGREGATORS, Aggregator
+from routepool.config import ModelConfig
+from routepool.embedding import Embedding
+from routepool.encoding import ENCODERS, Encoder
+from routepool.errors import InputError, unknown
+from routepool.grouping import group_rows
+from routepool.prediction import Head
+
+Part = TypeVar("Part", Encoder, Aggregator)
+
+
+class Trace(NamedTuple):
+    """What a model computed on the way, in the order of its input."""
+
+    logits: Tensor  # (B, K)
+    vector: Tensor  # (B, size), the text's encoding
+    weights: tuple[Tensor, ...]  # words first: (B, S, T, M), then (B, S, M); 0 on padding
+
+
+class Level(nn.Module):
+    """The units of one axis into one vector: words into a sentence, sentences into a document.
+
+    All axes before that one are folded into rows, so the same code serves any depth.
+
+    Args:
+        encoder: puts a row's units in context.
+        aggregator: makes them one vector.
+        embedding: for the first level, which is given ids.
+        dropout: share of values dropped in training.
+        places: where: "embedding", "encoder" (before it), "aggregator" (after it).
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        aggregator: Aggregator,
+        *,
+        embedding: Embedding | None = None,
+        dropout: float = 0.0,
+        places: Collection[str] = ("encoder",),
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        before = "encoder" in places or (embedding is not None and "embedding" in places)
+        self.before_encoder = nn.Dropout(dropout if before else 0)
+        self.encoder = encoder
+        self.aggregator = aggregator
+        self.after_aggregator = nn.Dropout(dropout if "aggregator" in places else 0)
+
+    def forward(self, inputs: Tensor, mask: Tensor, *, grouped: bool = True) -> Tensor:
+        """Read every row.
+
+        Args:
+            inputs: (..., T) ids for the first level, (..., T, D) vectors for the others.
+            mask: (..., T) bool, True at real units.
+            grouped: drop empty rows and compute rows of near-equal length together; the dense path, which a
+                compiled graph always takes, gives the same numbers.
+
+        Returns:
+            (..., out_features), zeros for an empty row.
+        """
+        return self.trace(inputs, mask, grouped=grouped)[0]
+
+    def trace(self, inputs: Tensor, mask: Tensor, *, grouped: bool = True) -> tuple[Tensor, Tensor]:
+        """The vectors of `forward` and the weights (..., T, M) of the aggregator."""
+        read = self._read_grouped if grouped and not torch.compiler.is_compiling() else self._read
+        vectors, weights = read(inputs.flatten(0, mask.ndim - 2), mask.flatten(0, -2))
+        return vectors.reshape(*mask.shape[:-1], -1), weights.reshape(*mask.shape, -1)
+
+    def _read(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        states = rows if self.embedding is None else self.embedding(rows)
+        states = self.encoder(self.before_encoder(states), mask)
+        vectors, weights = self.aggregator(states, mask)
+        return self.after_aggregator(vectors), weights
+
+    def _read_grouped(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        groups = group_rows(mask)
+        if not groups or mask.shape == (len(groups[0].rows), groups[0].longest):
+            return self._read(rows, mask)
+        vectors, weights = zip(*(self._read(rows[some, :cut], mask[some, :cut]) for some, cut in groups), strict=True)
+        order = torch.cat([group.rows for group in groups])
+        full_length = [functional.pad(part, (0, 0, 0, mask.shape[1] - part.shape[1])) for part in weights]
+        return _put_back(torch.cat(vectors), order, len(rows)), _put_back(torch.cat(full_length), order, len(rows))
+
+
+class Classifier(nn.Module):
+    """Text -> logits, by the flow of the paper: embedding, encoding, aggregation, prediction.
+
+    One class for sentences (B, T), documents (B, S, T) and deeper texts: as many levels as the ids have axes after the
+    first, each with its own encoder, aggregator and dropout.
+
+    >>> model = Classifier.build(ModelConfig(depth=2, hidden_size=8), vocabulary_size=100, classes=3)
+    >>> ids = torch.tensor([[[5, 6, 7], [8, 0, 0]]])
+    >>> model(ids, ids != 0).shape
+    torch.Size([1, 3])
+    >>> [tuple(weights.shape) for weights in model.trace(ids, ids != 0).weights]
+    [(1, 2, 3, 5), (1, 2, 5)]
+    """
+
+    def __init__(self, levels: Sequence[Level], head: Head) -> None:
+        super().__init__()
+        self.levels = nn.ModuleList(levels)
+        self.head = head
+
+    @classmethod
+    def build(cls, config: ModelConfig, *, vocabulary_size: int, classes: int, sparse: bool = True) -> Self:
+        """A new model of these settings, its weights drawn from torch's generator."""
+        embedding = Embedding(vocabulary_size, config.embedding_size, sparse=sparse)
+        dropout, places = config.dropout, config.dropout_places
+        levels: list[Level] = []
+        size = config.embedding_size
+        for depth in range(config.depth):
+            encoder = _construct(
+                "encoder", ENCODERS[config.encoder], size, config.hidden_size, **config.encoder_options
+            )
+            aggregator = _construct(
+                "aggregator", AGGREGATORS[config.aggregator], encoder.out_features, **config.aggregator_options
+            )
+            size = aggregator.out_features
+            first = embedding if depth == 0 else None
+            levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, places=places))
+        return cls(levels, Head(size, classes, hidden_size=config.head_size, dropout=dropout, places=places))
+
+    def forward(self, ids: Tensor, mask: Tensor, *, grouped: bool = True) -> Tensor:
+        """Logits (B, K) of texts given as ids and mask, (B, T), (B, S, T) or deeper."""
+        self._check(ids, mask)
+        states = ids
+        for level in self.levels:  # ids -> words -> sentences -> document
+            states, mask = level(states, mask, grouped=grouped), mask.any(-1)
+        logits: Tensor = self.head(states)
+        return logits
+
+    def trace(self, ids: Tensor, mask: Tensor, *, grouped: bool = True) -> Trace:
+        """Logits, the text's vector, and the weights of every level."""
+        self._check(ids, mask)
+        states = ids
+        weights: list[Tensor] = []
+        for level in cast("Iterable[Level]", self.levels):
+            states, of_level = level.trace(states, mask, grouped=grouped)
+            weights.append(of_level)
+            mask = mask.any(-1)
+        return Trace(self.head(states), states, tuple(weights))
+
+    def _check(self, ids: Tensor, mask: Tensor) -> None:
+        if ids.ndim != len(self.levels) + 1:
+            raise InputError(
+                f"a model of {len(self.levels)} levels reads ids of {len(self.levels) + 1} axes, got {tuple(ids.shape)}"
+            )
+        if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+            raise InputError(f"ids must be whole numbers, got {ids.dtype}")
+        if mask.dtype != torch.bool or mask.shape != ids.shape:
+            raise InputError(f"mask must be bool {tuple(ids.shape)} like the ids, got {mask.dtype} {tuple(mask.shape)}")
+
+
+def _construct(kind: str, cls: Callable[..., Part], *sizes: int, **options: Any) -> Part:
+    """Build a registered class, its options checked against its own signature."""
+    known = [name for name, item in signature(cls).parameters.items() if item.kind is Parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise unknown(f"option of this {kind}", name, known)
+    return cls(*sizes, **options)
+
+
+def _put_back(rows: Tensor, order: Tensor, number: int) -> Tensor:
+    """Rows computed in some order, at their places among `number` rows; zeros where none was computed."""
+    return rows.new_zeros(number, *rows.shape[1:]).index_copy(0, order, rows)
