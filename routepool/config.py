@@ -15,7 +15,7 @@ PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
 S = TypeVar("S", bound="Settings")
 
 
-def _setting(
+def setting(
     default: Any,
     help: str,
     *,
@@ -24,6 +24,7 @@ def _setting(
     above: float | None = None,
     choices: tuple[str, ...] | None = None,
 ) -> Any:
+    """Declare a field of `Settings`: its default, its help, and what values it takes."""
     metadata = {"help": help, "least": least, "most": most, "above": above, "choices": choices}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
@@ -93,46 +94,46 @@ class Settings:
 class ModelConfig(Settings):
     """The shape of a model: what lies between token ids and logits. The defaults are the paper's."""
 
-    depth: int = _setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1)
-    embedding_size: int = _setting(300, "size of a word vector", least=1)
-    encoder: str = _setting("bilstm", "puts words in context: bilstm, bigru, cnn or none")
-    encoder_options: Mapping[str, Any] = _setting({}, "options of the encoder's class")
-    hidden_size: int = _setting(200, "units of the encoder in each direction, or filters of each width", least=1)
-    aggregator: str = _setting("routing", "turns the words' vectors into one")
-    aggregator_options: Mapping[str, Any] = _setting({}, "options of the aggregator's class")
-    head_size: int = _setting(300, "hidden units of the classifier on top", least=1)
-    dropout: float = _setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
-    dropout_places: tuple[str, ...] = _setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
+    depth: int = setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1)
+    embedding_size: int = setting(300, "size of a word vector", least=1)
+    encoder: str = setting("bilstm", "puts words in context: bilstm, bigru, cnn or none")
+    encoder_options: Mapping[str, Any] = setting({}, "options of the encoder's class")
+    hidden_size: int = setting(200, "units of the encoder in each direction, or filters of each width", least=1)
+    aggregator: str = setting("routing", "turns the words' vectors into one")
+    aggregator_options: Mapping[str, Any] = setting({}, "options of the aggregator's class")
+    head_size: int = setting(300, "hidden units of the classifier on top", least=1)
+    dropout: float = setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
+    dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Settings):
     """How a model is trained. The defaults are the paper's for SST-2; its silences are filled from its code."""
 
-    epochs: int = _setting(50, "passes over the training set at most", least=1)
-    patience: int = _setting(7, "stop after this many epochs without a better dev score", least=1)
-    batch_size: int = _setting(64, "examples in a step", least=1)
-    smallest_batch: int = _setting(16, "low bound of the batch as it is halved", least=1)
-    window: int = _setting(
+    epochs: int = setting(50, "passes over the training set at most", least=1)
+    patience: int = setting(7, "stop after this many epochs without a better dev score", least=1)
+    batch_size: int = setting(64, "examples in a step", least=1)
+    smallest_batch: int = setting(16, "low bound of the batch as it is halved", least=1)
+    window: int = setting(
         5000, "examples of the sliding bucket a batch is drawn from; doubled as the batch halves", least=1
     )
-    replacement: bool = _setting(True, "draw batches with replacement (the released code) or see each example once")
-    learning_rate: float = _setting(3e-4, "initial rate of Adam", above=0)
-    decay: float = _setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
-    decay_steps: int = _setting(500, "steps between two stairs", least=1)
-    lowest_rate: float = _setting(1e-5, "floor of the learning rate", least=0)
-    l2: float = _setting(1e-5, "weight of the sum of squared parameters in the loss", least=0)
-    l2_on: str = _setting("all", "parameters under l2: all, or weights (no biases)", choices=("all", "weights"))
-    l2_on_embeddings: bool = _setting(False, "word vectors under l2 too; needs sparse=false")
-    clip: float = _setting(2.0, "largest value of a gradient", above=0)
-    frozen_epochs: int = _setting(2, "epochs before the frozen word vectors learn too", least=0)
-    frozen_rows: str = _setting(
+    replacement: bool = setting(True, "draw batches with replacement (the released code) or see each example once")
+    learning_rate: float = setting(3e-4, "initial rate of Adam", above=0)
+    decay: float = setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
+    decay_steps: int = setting(500, "steps between two stairs", least=1)
+    lowest_rate: float = setting(1e-5, "floor of the learning rate", least=0)
+    l2: float = setting(1e-5, "weight of the sum of squared parameters in the loss", least=0)
+    l2_on: str = setting("all", "parameters under l2: all, or weights (no biases)", choices=("all", "weights"))
+    l2_on_embeddings: bool = setting(False, "word vectors under l2 too; needs sparse=false")
+    clip: float = setting(2.0, "largest value of a gradient", above=0)
+    frozen_epochs: int = setting(2, "epochs before the frozen word vectors learn too", least=0)
+    frozen_rows: str = setting(
         "known",
         "which: known (words with a pre-trained vector) or unknown (the released code's inverted mask)",
         choices=("known", "unknown"),
     )
-    sparse: bool = _setting(True, "update only the word vectors a batch touches")
-    seed: int = _setting(0, "of initial weights, batches and dropout", least=0)
+    sparse: bool = setting(True, "update only the word vectors a batch touches")
+    seed: int = setting(0, "of initial weights, batches and dropout", least=0)
 
 
 @dataclass(frozen=True)

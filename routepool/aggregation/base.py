@@ -3,6 +3,7 @@
 # B batch  T tokens  D features  M units of weight (1, attention rows, capsules)
 
 from torch import Tensor, nn
+from torch.nn import functional
 
 from routepool.aggregation.masking import finite_padding
 from routepool.checks import at_least, check_states
@@ -19,15 +20,15 @@ class Aggregator(nn.Module):
     settings and the contract tests know it:
 
     >>> from routepool.aggregation import AGGREGATORS, Aggregator, register
-    >>> @register("first")
-    ... class FirstToken(Aggregator):
+    >>> @register("sum")
+    ... class SumPooling(Aggregator):
     ...     def __init__(self, in_features: int) -> None:
     ...         super().__init__(in_features, out_features=in_features)
     ...
     ...     def aggregate(self, states, mask):
-    ...         weights = (mask & (mask.cumsum(1) == 1)).unsqueeze(-1).to(states.dtype)
+    ...         weights = mask.unsqueeze(-1).to(states.dtype)
     ...         return (weights * states).sum(1), weights
-    >>> AGGREGATORS["first"](8).out_features
+    >>> AGGREGATORS["sum"](8).out_features
     8
     """
 
@@ -47,7 +48,11 @@ class Aggregator(nn.Module):
             The vector (B, out_features) and the weights (B, T, M), 0 on padding.
         """
         mask = check_states(states, mask, self.in_features)
-        return self.aggregate(finite_padding(states, mask), mask)
+        tokens = states.shape[1]
+        if tokens == 0:  # a maximum over nothing is an error in torch; over one padding token it is an empty row
+            states, mask = functional.pad(states, (0, 0, 0, 1)), functional.pad(mask, (0, 1))
+        vector, weights = self.aggregate(finite_padding(states, mask), mask)
+        return vector, weights[:, :tokens]
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The arithmetic of `forward`: padding is finite here, but not zero; give it a weight of 0."""

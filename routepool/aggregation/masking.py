@@ -18,14 +18,9 @@ def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
     """
     # A compiled graph cannot branch on values, and on an accelerator the question would cost a synchronisation.
     may_branch = states.device.type == "cpu" and not torch.compiler.is_compiling()
-    if may_branch and mask_sum(states.detach(), mask).isfinite().all():
+    if may_branch and torch.bmm(mask.unsqueeze(1).to(states.dtype), states.detach()).isfinite().all():
         return states
     return states.masked_fill(~mask.unsqueeze(-1), 0)
-
-
-def mask_sum(states: Tensor, mask: Tensor) -> Tensor:
-    """(B, T, D), (B, T) -> (B, D)."""
-    return torch.bmm(mask.unsqueeze(1).to(states.dtype), states).squeeze(1)
 
 
 def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
@@ -42,16 +37,14 @@ def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
     return shut.softmax(dim, dtype=wide_type(logits)).to(logits.dtype).masked_fill(~mask, 0)
 
 
-def masked_mean_weights(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, T) weights that take the mean of the real tokens: 1 / their number, and 0 on padding."""
+def mean_weights(states: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, D), (B, T) -> (B, T): 1 / the number of real tokens, and 0 on padding."""
     number = mask.sum(-1, keepdim=True).clamp(min=1)
-    return (mask / number).to(dtype)
+    return (mask.to(wide_type(states)) / number).to(states.dtype)
 
 
 def masked_max(states: Tensor, mask: Tensor) -> Tensor:
     """(B, T, D) -> (B, D): the largest value of each feature over the real tokens, 0 for an empty row."""
-    if states.shape[1] == 0:
-        return states.sum(1)
     largest = states.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(1)
     return largest.masked_fill(~mask.any(-1, keepdim=True), 0)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from routepool.aggregation.base import Aggregator, register
-from routepool.aggregation.masking import masked_max, masked_mean_weights
+from routepool.aggregation.masking import masked_max, mean_weights
 
 
 @register("max")
@@ -41,7 +41,7 @@ class MeanPooling(Aggregator):
         super().__init__(in_features, out_features=in_features)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        weights = masked_mean_weights(mask, states.dtype)
+        weights = mean_weights(states, mask)
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1), weights.unsqueeze(-1)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.aggregation.base import Aggregator, register
-from routepool.aggregation.masking import finite_padding, masked_softmax
+from routepool.aggregation.masking import finite_padding, masked_softmax, wide_type
 from routepool.checks import at_least, check_states, one_of
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
@@ -75,7 +75,7 @@ class _Routing(Aggregator):
         real = mask.unsqueeze(1)
         # Logits of 0 are the same for every capsule: the first round needs one row of them, not M.
         logits = states.new_zeros(real.shape)
-        coupling = self._first_coupling(real).to(states.dtype)
+        coupling = self._first_coupling(real.to(wide_type(states))).to(states.dtype)
         rounds: list[Iteration] = []
         for _ in range(self.iterations):
             if rounds:  # here and not at the end of a round: the last one needs no update
@@ -164,7 +164,7 @@ class _TanhMessages:
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
         tokens = states.flatten(0, 1).expand(len(weight), -1, -1)
         linear = torch.baddbmm(bias.unsqueeze(1), tokens, weight.mT)
-        self.messages = linear.tanh().reshape(len(weight), *states.shape[:2], -1)
+        self.messages = linear.tanh().reshape(len(weight), *states.shape[:2], weight.shape[1])
 
     def sum(self, coupling: Tensor) -> Tensor:
         by_capsule = coupling.transpose(0, 1).unsqueeze(2)  # (M or 1, B, 1, T)

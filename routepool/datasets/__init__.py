@@ -1,0 +1,54 @@
+"""Files and known sets -> examples. Every error names the file and the row.
+
+`read` yields examples one by one in bounded memory, `load` collects them, `load_named` gives a known set's parts,
+`split` holds a stratified part out.
+
+A row is the 1-based line on which a record starts, the number an editor shows; an error adds the record's number
+where texts with newlines or blank lines make the two drift apart. In Parquet a row is the record's number.
+
+Formats, by suffix or by name; any may be compressed (.gz, .bz2, .xz, told by their first bytes):
+
+- csv: quoted as in RFC 4180; another delimiter than the comma is taken from a header that names known columns.
+- tsv: tabs, no quoting. A TSV with quoted fields is read with `format="csv"`.
+- jsonl: one object a line. A JSON list of labels is a label set.
+- fasttext: `__label__a __label__b the text`. A .txt file that starts with `__label__` is one.
+- lines: one text a line, no labels; other .txt files and standard input.
+- parquet: with the extra `parquet`.
+- tang: the files of Tang et al. (2015), suffix .ss.
+
+Header: the first row of a csv or tsv file is one if columns are asked for by name, if it holds a known column name
+(text, review, label, stars, ...), or if it has several cells, all of one to three words, none a number, that do not
+come again in their column in the next 100 rows. Otherwise the columns are numbered from 1. `header` overrules.
+
+Encoding: UTF-8 unless told; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are strings, spaces
+around them dropped; an absent one is an error, or the empty set where several are allowed. An empty text is legal for
+prediction and an error where labels are wanted. Blank lines are no records, except in `lines`. With
+`on_error="skip"` bad rows are counted and listed; a damaged file or an unusable first row always raises.
+"""
+
+from routepool.datasets import delimited as delimited  # registers csv and tsv
+from routepool.datasets.columns import Columns
+from routepool.datasets.loading import Dataset, check_trainable, load, natural_order
+from routepool.datasets.named import NAMED, Parts, load_named
+from routepool.datasets.reading import Example, Reader, ReadOptions, Skipped, read
+from routepool.datasets.records import FORMATS
+from routepool.datasets.splits import Split, split
+
+__all__ = [
+    "FORMATS",
+    "NAMED",
+    "Columns",
+    "Dataset",
+    "Example",
+    "Parts",
+    "ReadOptions",
+    "Reader",
+    "Skipped",
+    "Split",
+    "check_trainable",
+    "load",
+    "load_named",
+    "natural_order",
+    "read",
+    "split",
+]

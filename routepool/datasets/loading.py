@@ -1,0 +1,109 @@
+"""Examples -> a dataset in memory, with all that a model folder records about its data."""
+
+import hashlib
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Unpack
+
+from routepool.datasets.columns import Columns
+from routepool.datasets.reading import Example, ReadOptions, Skipped, read
+from routepool.datasets.sources import Source, SourceLike
+from routepool.errors import InputError
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A file's examples, and where they came from."""
+
+    examples: tuple[Example, ...]
+    labels: tuple[str, ...]  # every label that occurs, in natural order
+    source: str
+    sha256: str  # of the file as stored, compressed or not: what `sha256sum` prints
+    columns: Columns
+    skipped: tuple[Skipped, ...] = ()  # the first 1,000
+    skipped_count: int = 0
+    multi_label: bool = False
+
+    def select(self, indices: Iterable[int]) -> "Dataset":
+        """The same data cut down to some examples; the labels stay, so that class numbers do."""
+        return replace(self, examples=tuple(self.examples[index] for index in indices))
+
+
+def load(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
+    r"""Read a whole file, for training, evaluation or checking; the options are those of `read`.
+
+    >>> import io
+    >>> data = load(io.BytesIO(b"stars,review\n10,fine\n2,dull\n10,grand"), format="csv")
+    >>> data.labels, len(data.examples)
+    (('2', '10'), 3)
+    """
+    stored, digest = _digested(source)
+    reader = read(stored, **options)
+    examples = tuple(replace(example, fields={}) for example in reader)
+    if not examples:
+        first = f"row {reader.skipped[0].row}: {reader.skipped[0].reason}"
+        raise InputError(f"{reader.source}: all {reader.skipped_count} rows were skipped; the first, {first}")
+    return Dataset(
+        examples=examples,
+        labels=natural_order({label for example in examples for label in example.labels or ()}),
+        source=reader.source,
+        sha256=digest,
+        columns=reader.columns,
+        skipped=tuple(reader.skipped),
+        skipped_count=reader.skipped_count,
+        multi_label=options.get("multi_label", False),
+    )
+
+
+def check_trainable(train: Dataset, *dev: Dataset) -> None:
+    """Refuse what no classifier can learn from: one class only, or a dev label that training never shows."""
+    if len(train.labels) < (1 if train.multi_label else 2):
+        raise InputError(
+            f"{train.source}, row {train.examples[0].row}: every example is labelled {', '.join(train.labels) or '-'} "
+            f"in {train.columns.label!r}; at least two classes are wanted"
+        )
+    known = {label for example in train.examples for label in example.labels or ()}
+    for data in dev:
+        for example in data.examples:
+            unseen = [label for label in example.labels or () if label not in known]
+            if unseen:
+                raise InputError(
+                    f"{data.source}, row {example.row}: label {unseen[0]!r} does not occur in {train.source} "
+                    f"({', '.join(train.labels[:10])}); correct it, or add examples of it to the training data"
+                )
+
+
+def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Sort labels as people do: numbers by value, and numbers inside words too.
+
+    >>> natural_order(["10", "2", "-1.5"]), natural_order(["week 10", "week 2"])
+    (('-1.5', '2', '10'), ('week 2', 'week 10'))
+    """
+    names = sorted(set(labels))
+    if all(_NUMBER.fullmatch(name) for name in names):
+        return tuple(sorted(names, key=float))
+    pieces = {name: re.split(r"([0-9]+)", name) for name in names}
+    # Odd places hold the digits, so that numbers only ever meet numbers.
+    return tuple(sorted(names, key=lambda name: [int(p) if i % 2 else p for i, p in enumerate(pieces[name])]))
+
+
+def _digested(source: SourceLike) -> tuple[SourceLike, str]:
+    checked = Source.of(source)
+    if isinstance(checked.file, Path) and checked.file.is_file():
+        with checked.file.open("rb") as file:
+            return checked.file, hashlib.file_digest(file, "sha256").hexdigest()
+    # A stream or a pipe is read once.
+    stored = _Named(checked.file.read_bytes() if isinstance(checked.file, Path) else checked.file.read())
+    stored.name = checked.name
+    return stored, hashlib.sha256(stored.getbuffer()).hexdigest()
+
+
+class _Named(io.BytesIO):
+    """Bytes under the name of the stream they were read from."""
+
+    name: str

@@ -1,0 +1,200 @@
+"""Records -> examples, one by one in bounded memory: what training, evaluation and prediction read."""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+
+from routepool.datasets.columns import Columns, choose
+from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Layout, Record, sampled
+from routepool.datasets.sources import Source, SourceLike
+from routepool.errors import InputError, unknown
+
+LISTED = 1000  # skipped rows that are kept by name; all are counted
+_SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
+}  # fmt: skip
+_COMPRESSED = {".gz", ".bz2", ".xz"}
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
+
+
+class ReadOptions(TypedDict, total=False):
+    """How to read a file; everything left out is found out or has the default named here."""
+
+    format: str | None  # csv, tsv, jsonl, fasttext, lines, parquet, tang; else by the file's suffix
+    text_column: str | None  # a name, or a number from 1 where there is no header
+    label_column: str | None
+    header: bool | None  # else told from the data
+    delimiter: str | None  # else a comma, or what the header shows
+    encoding: str  # utf-8; a byte order mark in the file wins
+    labels: bool  # True; False for prediction
+    multi_label: bool  # False
+    separator: str  # "|", between several labels in one field
+    allow_empty: bool | None  # texts of no words; None: only where no labels are wanted
+    on_error: Literal["raise", "skip"]  # raise
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text with its row in the file, its labels (None where none are wanted) and the record it came from."""
+
+    row: int
+    text: str
+    labels: tuple[str, ...] | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+class Skipped(NamedTuple):
+    """A row that was left out, and why."""
+
+    row: int
+    reason: str
+
+
+def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
+    r"""Open a file, `-` for standard input, or a binary stream, to be read example by example.
+
+    >>> import io
+    >>> reader = read(io.BytesIO(b"label,text\n1,a fine day\n0,rain again"), format="csv")
+    >>> reader.columns.why
+    "text column 'text' and label column 'label', by their names; row 1 is the header"
+    >>> [(example.row, example.text, example.labels) for example in reader]
+    [(2, 'a fine day', ('1',)), (3, 'rain again', ('0',))]
+    """
+    for name in options:
+        if name not in ReadOptions.__annotations__:
+            raise unknown("option", name, list(ReadOptions.__annotations__))
+    if options.get("on_error", "raise") not in ("raise", "skip"):
+        raise unknown("on_error", str(options["on_error"]), ["raise", "skip"])
+    return Reader(Source.of(source, encoding=options.get("encoding", "utf-8")), options)
+
+
+class Reader(Iterator[Example]):
+    """Examples in the file's order, read once. Rows are skipped or raised as `on_error` says; a damaged file raises."""
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.source = source.name
+        self.skipped: list[Skipped] = []
+        self.skipped_count = 0
+        self._options = options
+        asked = {name for key in ("text_column", "label_column") if (name := options.get(key))}
+        self.format = options.get("format") or _format_of(source)
+        layout = Layout(options.get("header"), options.get("delimiter"), frozenset(map(str, asked)))
+        table = FORMATS[self.format](source, layout)
+        self._header = table.header
+        sample, self._items = sampled(table.records)
+        self._refuse_nothing(sample)
+        self.columns = self._choose(table.columns, sample, table.note)
+
+    def __next__(self) -> Example:
+        for item in self._items:
+            try:
+                if isinstance(item, Flaw):
+                    raise InputError(item.reason)
+                return self._example(item)
+            except InputError as error:
+                self._handle(item, str(error))
+        raise StopIteration
+
+    def _refuse_nothing(self, sample: Collection[Item]) -> None:
+        if not sample:
+            what = "has a header and no rows" if self._header else "is empty"
+            raise InputError(f"{self.source}, row 1: the file {what}; at least one record is wanted")
+
+    def _choose(self, names: tuple[str, ...], sample: list[Item], note: str) -> Columns:
+        if not names:  # nothing but flaws
+            self._handle(sample[0], str(getattr(sample[0], "reason", "an object without keys")), final=True)
+        options = self._options
+        try:
+            columns = choose(
+                names,
+                sample,
+                text=options.get("text_column"),
+                label=options.get("label_column"),
+                want_label=options.get("labels", True),
+            )
+        except InputError as error:
+            raise type(error)(f"{self.source}, row 1: {error}") from error
+        why = f"{columns.why}; {note}" if note else columns.why
+        return Columns(columns.text, columns.label, why, self._header)
+
+    def _handle(self, item: Item, reason: str, *, final: bool = False) -> None:
+        if final or self._options.get("on_error", "raise") != "skip":
+            shown = f" (record {item.number})" if item.row != item.number + self._header else ""
+            raise InputError(f"{self.source}, row {item.row}{shown}: {reason}")
+        self.skipped_count += 1
+        if len(self.skipped) < LISTED:
+            self.skipped.append(Skipped(item.row, reason))
+
+    def _example(self, record: Record) -> Example:
+        text = _value(record, self.columns.text)
+        if not isinstance(text, str):
+            raise InputError(f"{self.columns.text!r} is {text!r} where a text in quotes is wanted")
+        _check_characters(text, self.columns.text)
+        wanted = self.columns.label
+        allow_empty = self._options.get("allow_empty")
+        if not text.strip() and not (wanted is None if allow_empty is None else allow_empty):
+            raise InputError(f"the text in {self.columns.text!r} is empty; remove the row, or skip bad rows")
+        return Example(record.row, text, self._labels(record, wanted) if wanted else None, record.fields)
+
+    def _labels(self, record: Record, column: str) -> tuple[str, ...]:
+        multi_label = self._options.get("multi_label", False)
+        separator = self._options.get("separator", "|") if multi_label else None
+        labels = _as_labels(_value(record, column), separator)
+        for label in labels:
+            _check_characters(label, column)
+        if multi_label or len(labels) == 1:
+            return labels
+        if not labels:
+            raise InputError(f"the label in {column!r} is missing; fill it in, or skip bad rows")
+        raise InputError(f"{len(labels)} labels in {column!r} where one is wanted; ask for multi-label if several are")
+
+
+def _value(record: Record, column: str) -> Any:
+    if column not in record.fields:
+        raise unknown("column", column, list(record.fields))
+    return record.fields[column]
+
+
+def _check_characters(text: str, column: str) -> None:
+    if not text.isascii() and _UNUSABLE.search(text):
+        raise InputError(f"{column!r} holds half a character (a lone surrogate); write the whole one")
+    if "\0" in text:
+        raise InputError(f"{column!r} holds a NUL character; remove it")
+
+
+def _as_labels(value: Any, separator: str | None) -> tuple[str, ...]:
+    if isinstance(value, list | tuple):
+        parts = [_as_label(part) for part in value]
+    elif isinstance(value, str) and separator:
+        parts = [part.strip() for part in value.split(separator)]
+    else:
+        parts = [_as_label(value)]
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _as_label(value: Any) -> str:
+    """Labels are compared as strings, spaces around them dropped; nothing, null and NaN are no label."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()  # as JSON writes it
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise InputError(f"{value!r} as a label, where a string, a number, true or false is wanted")
+
+
+def _format_of(source: Source) -> str:
+    if not (isinstance(source.file, Path) and source.file.is_file()):
+        return "lines"  # standard input or a pipe: read once, so it cannot be looked into first
+    suffixes = [suffix for suffix in source.file.suffixes if suffix.lower() not in _COMPRESSED]
+    suffix = suffixes[-1].lower() if suffixes else ""
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    if suffix in ("", ".txt"):
+        first = next(source.lines(), None)
+        return "fasttext" if first and first.text.startswith(LABEL_PREFIX) else "lines"
+    raise InputError(f"{source.name}: no data format goes with {suffix!r}; name one of {', '.join(FORMATS.names())}")

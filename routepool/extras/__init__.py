@@ -1,0 +1,1 @@
+"""Optional parts, one file each: the only place that imports optional packages."""

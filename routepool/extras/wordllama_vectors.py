@@ -1,0 +1,59 @@
+"""The 256-d sub-word vectors inside the wordllama wheel: every word has one, the mean of its parts.
+
+The files are read directly: importing that package would set up logging and its loader may download.
+"""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from routepool.errors import InputError
+from routepool.vectors import SOURCES
+
+_WEIGHTS = "weights/l2_supercat_256.safetensors"
+_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_START = "▁"  # marks a part that begins a word
+
+_spec = find_spec("wordllama")
+if _spec is None or _spec.origin is None:
+    raise ModuleNotFoundError("No module named 'wordllama'", name="wordllama")
+_FOLDER = Path(_spec.origin).parent
+
+
+@SOURCES.register("wordllama")
+class WordllamaSource:
+    """Vectors of sub-words, so that no word is without.
+
+    >>> table, known = WordllamaSource().lookup(["film", "filmic", "zzyzx"])
+    >>> table.shape, known.tolist()
+    ((3, 256), [True, True, True])
+    """
+
+    name = "wordllama"
+
+    def __init__(self) -> None:
+        for part in (_WEIGHTS, _TOKENIZER):
+            if not (_FOLDER / part).is_file():
+                raise InputError(f"the installed wordllama has no {part}; version 0.4.0.post1 does: install that one")
+        self._tokenizer = Tokenizer.from_file(str(_FOLDER / _TOKENIZER))
+        self._parts = load_file(_FOLDER / _WEIGHTS)["embedding.weight"].astype(np.float32)
+
+    def frequent(self, limit: int) -> list[str]:
+        """Words that are one sub-word; their ids are in the order of frequency."""
+        parts = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
+        words = [part.removeprefix(_START) for part, _ in parts if part.startswith(_START)]
+        return [word for word in words if word and _START not in word][:limit]
+
+    def lookup(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """One row for each word (N, 256), and which words it has (N,): all but the empty one."""
+        table = np.zeros((len(words), self._parts.shape[1]), dtype=np.float32)
+        known = np.zeros(len(words), dtype=bool)
+        for row, encoding in enumerate(self._tokenizer.encode_batch(list(words), add_special_tokens=False)):
+            if encoding.ids:
+                table[row], known[row] = self._parts[encoding.ids].mean(axis=0), True
+        return table, known

@@ -1,0 +1,26 @@
+"""One thread for each test process, hypothesis profiles, and tests that need a system program."""
+
+import os
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+suite = settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", suite)
+settings.register_profile("thorough", suite, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A missing system program skips its tests, and fails them under ROUTEPOOL_STRICT=1."""
+    for mark in item.iter_markers("system"):
+        program, package = mark.args
+        if shutil.which(program) is None:
+            reason = f"needs {program}: apt-get install {package} (or: make system)"
+            if os.environ.get("ROUTEPOOL_STRICT") == "1":
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(reason)
