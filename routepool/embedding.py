@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from routepool.checks import at_least
 from routepool.errors import InputError
-
-PAD = 0  # the id of padding; its row is zeros and never learns
+from routepool.text import PAD
 
 
 class Embedding(nn.Module):
@@ -66,7 +65,16 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """(..., T) whole numbers -> (..., T, D)."""
+        self._check(ids)
         vectors = functional.embedding(ids, self.weight, padding_idx=PAD, sparse=self.sparse)
         if self.frozen is None or not vectors.requires_grad:
             return vectors
         return torch.where(self.frozen[ids].unsqueeze(-1), vectors.detach(), vectors)
+
+    def _check(self, ids: Tensor) -> None:
+        if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
+            return
+        low, high = (int(bound) for bound in ids.aminmax())
+        if low < 0 or high >= len(self.weight):
+            wrong = low if low < 0 else high
+            raise InputError(f"ids must lie between 0 and {len(self.weight) - 1}, the vocabulary's last, got {wrong}")

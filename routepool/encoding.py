@@ -179,5 +179,5 @@ def _reversal(lengths: Tensor, tokens: int) -> Tensor:
 
 def _reorder(states: Tensor, order: Tensor) -> Tensor:
     """(B, T, D), (B, T) -> (B, T, D): the tokens of each row in another order."""
-    rows = torch.arange(len(order), device=order.device).unsqueeze(1) * order.shape[1]
+    rows = torch.arange(order.shape[0], device=order.device).unsqueeze(1) * order.shape[1]
     return states.flatten(0, 1).index_select(0, (rows + order).flatten()).reshape(states.shape)

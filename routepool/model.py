@@ -2,7 +2,7 @@
 
 # B batch  S sentences  T tokens  D features  M units of weight  K classes  N rows folded together
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -17,6 +17,7 @@ from routepool.encoding import ENCODERS, Encoder
 from routepool.errors import InputError, unknown
 from routepool.grouping import group_rows
 from routepool.prediction import Head
+from routepool.registry import Registry
 
 Part = TypeVar("Part", Encoder, Aggregator)
 
@@ -122,12 +123,8 @@ class Classifier(nn.Module):
         levels: list[Level] = []
         size = config.embedding_size
         for depth in range(config.depth):
-            encoder = _construct(
-                "encoder", ENCODERS[config.encoder], size, config.hidden_size, **config.encoder_options
-            )
-            aggregator = _construct(
-                "aggregator", AGGREGATORS[config.aggregator], encoder.out_features, **config.aggregator_options
-            )
+            encoder = _construct(ENCODERS, config.encoder, config.encoder_options, size, config.hidden_size)
+            aggregator = _construct(AGGREGATORS, config.aggregator, config.aggregator_options, encoder.out_features)
             size = aggregator.out_features
             first = embedding if depth == 0 else None
             levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, places=places))
@@ -164,12 +161,13 @@ class Classifier(nn.Module):
             raise InputError(f"mask must be bool {tuple(ids.shape)} like the ids, got {mask.dtype} {tuple(mask.shape)}")
 
 
-def _construct(kind: str, cls: Callable[..., Part], *sizes: int, **options: Any) -> Part:
+def _construct(table: Registry[type[Part]], name: str, options: Mapping[str, Any], *sizes: int) -> Part:
     """Build a registered class, its options checked against its own signature."""
-    known = [name for name, item in signature(cls).parameters.items() if item.kind is Parameter.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise unknown(f"option of this {kind}", name, known)
+    cls: Callable[..., Part] = table[name]
+    known = [option for option, item in signature(cls).parameters.items() if item.kind is Parameter.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
     return cls(*sizes, **options)
 
 

@@ -205,6 +205,19 @@ def test_without_a_mask_every_token_is_real(kind: Kind) -> None:
 
 
 @every_aggregator
+def test_exports_once_for_any_batch_and_length(kind: Kind) -> None:
+    layer, example = build(kind), draw((3, 5, 0))
+    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
+    exported = torch.export.export(layer, example, dynamic_shapes=(axes, axes)).module()
+    for shape in [(2, 3, 1), (4, 11, 2), (7, 2, 3)]:
+        states, mask = draw(shape)
+        mask[0] = False
+        states[~mask] = torch.nan
+        for ours, wanted in zip(exported(states, mask), layer(states, mask), strict=True):
+            torch.testing.assert_close(ours, wanted, atol=1e-6, rtol=1e-5)
+
+
+@every_aggregator
 @pytest.mark.parametrize(
     ("states", "mask", "message"),
     [

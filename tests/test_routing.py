@@ -136,22 +136,6 @@ def test_bf16_autocast_stays_near_float32(form: Form, messages: str) -> None:
     assert layer.weight.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("messages", ["linear", "tanh"])
-@pytest.mark.parametrize("form", FORMS)
-def test_exports_once_for_any_batch_and_length(form: Form, messages: str) -> None:
-    layer, states, mask = layer_and_text(form, messages=messages, dtype=torch.float32)
-    batch, tokens = torch.export.Dim("batch"), torch.export.Dim("tokens")
-    exported = torch.export.export(
-        layer, (states, mask), dynamic_shapes={"states": {0: batch, 1: tokens}, "mask": {0: batch, 1: tokens}}
-    ).module()
-    for shape in [(2, 3), (4, 11), (7, 2)]:
-        texts = torch.randn(*shape, 6)
-        real = torch.arange(shape[1]) < torch.randint(0, shape[1] + 1, (shape[0], 1))
-        texts[~real] = torch.nan
-        for ours, wanted in zip(exported(texts, real), layer(texts, real), strict=True):
-            torch.testing.assert_close(ours, wanted, atol=1e-6, rtol=1e-5)
-
-
 @pytest.mark.system("g++", "g++")
 @pytest.mark.parametrize("messages", ["linear", "tanh"])
 def test_compiles_to_the_same_values_and_gradients(messages: str) -> None:

@@ -40,7 +40,7 @@ class SelfAttention(Aggregator):
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         if self.projection is not None:
             states = self.projection(states).tanh()
-        weights = _attend(self.query.expand(len(states), -1), states, mask)
+        weights = _attend(self.query.expand(states.shape[0], -1), states, mask)
         return _weighted_sum(weights, states), weights.unsqueeze(-1)
 
 
@@ -102,7 +102,7 @@ class MultiHopAttention(Aggregator):
         nn.init.xavier_uniform_(self.query)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        vector = self.query.expand(len(states), -1)
+        vector = self.query.expand(states.shape[0], -1)
         for _ in range(self.hops):
             weights = _attend(vector, states, mask)
             vector = _weighted_sum(weights, states)

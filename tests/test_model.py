@@ -1,0 +1,183 @@
+"""One model for sentences, documents and deeper texts."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from test_aggregation_contract import Midrange
+from torch import Tensor
+
+from routepool.aggregation import AGGREGATORS, StandardRouting
+from routepool.config import ModelConfig
+from routepool.embedding import Embedding
+from routepool.encoding import ENCODERS, BiLSTM
+from routepool.errors import InputError
+from routepool.model import Classifier, Level
+from routepool.prediction import Head
+
+SMALL = {"routing": {"capsule_size": 3}, "reverse-routing": {"capsule_size": 3}, "structured-attention": {"rows": 2}}
+
+
+def build(depth: int = 1, aggregator: str = "routing", **settings: Any) -> Classifier:
+    torch.manual_seed(0)
+    options = SMALL.get(aggregator, {})
+    sizes = {"embedding_size": 6, "hidden_size": 4, "head_size": 5}
+    config = ModelConfig(depth=depth, aggregator=aggregator, aggregator_options=options, **{**sizes, **settings})
+    return Classifier.build(config, vocabulary_size=50, classes=3).eval()
+
+
+def draw(shape: tuple[int, ...], seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Ids and mask with gaps and empty rows."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(1, 50, shape, generator=generator)
+    mask = torch.rand(shape, generator=generator) < 0.6
+    mask &= torch.rand((*shape[:-1], 1), generator=generator) < 0.8
+    return ids * mask, mask
+
+
+shapes = st.integers(1, 3).flatmap(lambda depth: st.tuples(*[st.integers(1, 5)] * (depth + 1)))
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS.names())
+@pytest.mark.parametrize("encoder", ENCODERS.names())
+@given(shape=shapes, seed=st.integers(0, 2**31))
+def test_the_dense_path_equals_the_grouped_one(
+    encoder: str, aggregator: str, shape: tuple[int, ...], seed: int
+) -> None:
+    model, (ids, mask) = build(len(shape) - 1, aggregator, encoder=encoder), draw(shape, seed)
+    grouped, dense = model.trace(ids, mask), model.trace(ids, mask, grouped=False)
+    torch.testing.assert_close(grouped.logits, dense.logits, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(grouped.vector, dense.vector, atol=1e-6, rtol=1e-5)
+    for of_grouped, of_dense in zip(grouped.weights, dense.weights, strict=True):
+        torch.testing.assert_close(of_grouped, of_dense, atol=1e-6, rtol=1e-5)
+
+
+@given(shape=shapes, seed=st.integers(0, 2**31))
+def test_weights_lie_where_the_text_lies(shape: tuple[int, ...], seed: int) -> None:
+    model, (ids, mask) = build(len(shape) - 1), draw(shape, seed)
+    trace = model.trace(ids, mask)
+    torch.testing.assert_close(trace.logits, model(ids, mask))
+    for weights in trace.weights:
+        assert weights.shape[:-1] == mask.shape
+        torch.testing.assert_close(weights.sum(-1), mask.to(weights.dtype))  # standard routing splits each unit
+        mask = mask.any(-1)
+
+
+@given(shape=shapes, seed=st.integers(0, 2**31), extra=st.integers(1, 4))
+def test_more_padding_on_any_axis_changes_nothing(shape: tuple[int, ...], seed: int, extra: int) -> None:
+    model, (ids, mask) = build(len(shape) - 1), draw(shape, seed)
+    for axis in range(1, len(shape)):
+        padding = [size if at != axis else extra for at, size in enumerate(shape)]
+        longer = torch.cat([ids, ids.new_zeros(padding)], axis), torch.cat([mask, mask.new_zeros(padding)], axis)
+        torch.testing.assert_close(model(*longer), model(ids, mask), atol=1e-6, rtol=1e-5)
+
+
+def test_empty_sentences_in_a_document_are_skipped() -> None:
+    model = build(depth=2)
+    ids = torch.tensor([[[5, 6], [0, 0], [7, 0]]])
+    without = ids[:, [0, 2]]
+    torch.testing.assert_close(model(ids, ids != 0), model(without, without != 0), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_text_of_nothing_has_finite_logits(depth: int) -> None:
+    ids = torch.zeros(2, *[3] * depth, dtype=torch.long)
+    assert build(depth)(ids, ids != 0).isfinite().all()
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_gradients_of_both_paths_are_the_same(grouped: bool) -> None:
+    model, (ids, mask) = build(depth=2).double(), draw((3, 4, 5))
+    torch.autograd.backward(model(ids, mask, grouped=grouped).square().sum())
+    gradients = {name: parameter.grad.to_dense() for name, parameter in model.named_parameters()}  # type: ignore[union-attr]
+    model.zero_grad()
+    torch.autograd.backward(model(ids, mask, grouped=not grouped).square().sum())
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        torch.testing.assert_close(parameter.grad.to_dense(), gradients[name])
+
+
+def test_levels_may_differ_and_share_nothing() -> None:
+    words = Level(BiLSTM(6, 4), StandardRouting(8, capsules=2, capsule_size=3), embedding=Embedding(50, 6))
+    sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))  # type: ignore[call-arg]
+    model = Classifier([words, sentences], Head(6, 3))
+    ids, mask = draw((2, 3, 4))
+    assert model(ids, mask).shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("places", "dropped"),
+    [
+        (("encoder", "hidden"), {"levels.0.before_encoder", "levels.1.before_encoder", "head.after_tanh"}),
+        (
+            ("embedding", "aggregator", "tanh"),
+            {"levels.0.before_encoder", "levels.0.after_aggregator", "levels.1.after_aggregator", "head.before_tanh"},
+        ),
+    ],
+)
+def test_dropout_lies_where_its_places_say(places: tuple[str, ...], dropped: set[str]) -> None:
+    model = build(depth=2, dropout=0.3, dropout_places=places)
+    rates = {name: module.p for name, module in model.named_modules() if isinstance(module, torch.nn.Dropout)}
+    assert {name for name, rate in rates.items() if rate == 0.3} == dropped
+    assert all(rate in (0, 0.3) for rate in rates.values())
+
+
+def test_weights_start_by_xavier_and_biases_at_zero() -> None:
+    model = build(hidden_size=40, embedding_size=60)
+    head = model.head.hidden
+    bound = (6 / (head.in_features + head.out_features)) ** 0.5
+    assert head.weight.abs().max() <= bound
+    assert head.weight.abs().max() > 0.8 * bound
+    assert not head.bias.any()
+
+
+def test_a_new_aggregator_is_one_class() -> None:
+    model = build(depth=2, aggregator="midrange")
+    ids, mask = draw((2, 3, 4))
+    assert model(ids, mask).shape == (2, 3)
+    config = ModelConfig(aggregator="midrange", aggregator_options={"share": 0.25})
+    level = Classifier.build(config, vocabulary_size=9, classes=2).get_submodule("levels.0")
+    assert isinstance(level.aggregator, Midrange)
+    assert level.aggregator.share == 0.25
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_dense_path_exports_for_any_batch_and_length(depth: int) -> None:
+    model, (ids, mask) = build(depth, encoder="cnn"), draw((2, *[3] * depth))
+    axes = {axis: torch.export.Dim(f"axis{axis}") for axis in range(depth + 1)}
+    exported = torch.export.export(model, (ids, mask), dynamic_shapes={"ids": axes, "mask": axes}).module()
+    other = draw((5, *[4] * depth), seed=1)
+    torch.testing.assert_close(exported(*other), model(*other), atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ids", "mask", "message"),
+    [
+        (torch.ones(2, 3, dtype=torch.long), None, r"a model of 2 levels reads ids of 3 axes, got \(2, 3\)"),
+        (torch.ones(2, 3, 4), None, "ids must be whole numbers, got torch.float32"),
+        (torch.ones(2, 3, 4, dtype=torch.long), torch.ones(2, 3, 4), r"mask must be bool \(2, 3, 4\) like the ids"),
+        (torch.ones(2, 3, 4, dtype=torch.long), torch.ones(2, 3, 5, dtype=torch.bool), r"got torch.bool \(2, 3, 5\)"),
+        (torch.full((1, 1, 1), 50), None, "ids must lie between 0 and 49, the vocabulary's last, got 50"),
+        (torch.full((1, 1, 1), -1), None, "ids must lie between 0 and 49, the vocabulary's last, got -1"),
+    ],
+)
+def test_bad_input_says_what_came_and_what_was_wanted(ids: Tensor, mask: Tensor | None, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(depth=2)(ids, torch.ones(ids.shape, dtype=torch.bool) if mask is None else mask)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"aggregator": "rooting"}, "unknown aggregator 'rooting', did you mean 'routing'.*Known: attention, max"),
+        ({"encoder": "transformer"}, "unknown encoder 'transformer'. Known: bigru, bilstm, cnn, none"),
+        ({"aggregator_options": {"capsule": 3}}, "unknown option of routing 'capsule', did you mean 'capsules'"),
+        ({"encoder_options": {"layers": 2}}, "unknown option of bilstm 'layers'"),
+        ({"aggregator_options": {"capsules": 0}}, "capsules must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_settings_that_do_not_fit_say_so(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Classifier.build(ModelConfig(**settings), vocabulary_size=9, classes=2)
