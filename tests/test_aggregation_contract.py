@@ -19,7 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "attention": [{}, {"form": "released"}],
-    "routing": [{}, {"messages": "tanh"}, {"iterations": 1}],
+    "routing": [{}, {"messages": "tanh"}, {"iterations": 1}, {"average": True}],
     "reverse-routing": [{}, {"messages": "tanh"}],
 }
 

@@ -162,3 +162,29 @@ def test_compiles_to_the_same_values_and_gradients(messages: str) -> None:
 def test_bad_options_say_what_came_and_what_was_wanted(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         StandardRouting(6, **options)
+
+
+@pytest.mark.parametrize("messages", ["linear", "tanh"])
+def test_with_average_a_text_said_three_times_is_the_same_text(messages: str) -> None:
+    torch.manual_seed(0)
+    layer = StandardRouting(6, capsules=3, capsule_size=4, messages=messages, average=True).double()
+    states = torch.randn(2, 5, 6, dtype=torch.float64)
+    once, coupling = layer(states)
+    thrice, coupling_of_thrice = layer(states.repeat(1, 3, 1))
+    torch.testing.assert_close(thrice, once)
+    torch.testing.assert_close(coupling_of_thrice, coupling.repeat(1, 3, 1))
+
+
+def test_average_of_one_round_is_the_squashed_mean_of_the_messages() -> None:
+    layer, states, mask = layer_and_text(StandardRouting, iterations=1)
+    layer.average = True
+    messages = torch.einsum("btd,mcd->btmc", states, layer.weight) + layer.bias
+    mean = torch.stack([of_text[:length].mean(0) for of_text, length in zip(messages, mask.sum(1), strict=True)])
+    torch.testing.assert_close(layer(states, mask)[0], squash(mean).flatten(1))
+
+
+def test_average_changes_nothing_in_reverse_routing() -> None:
+    layer, states, mask = layer_and_text(ReverseRouting)
+    wanted, _ = layer(states, mask)
+    layer.average = True
+    torch.testing.assert_close(layer(states, mask)[0], wanted)

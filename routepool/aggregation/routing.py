@@ -31,6 +31,9 @@ class _Routing(Aggregator):
         capsule_size: size C of a capsule; the vector is M x C long.
         iterations: rounds of routing.
         messages: "linear" for f(h) = W h + b, which is never built; "tanh" for the released code's tanh(W h + b).
+        average: divide what a capsule receives by the number of tokens it would get in an even split. The paper's sum
+            grows with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
+            routing that number is 1 and nothing changes.
     """
 
     axis: int
@@ -43,6 +46,7 @@ class _Routing(Aggregator):
         capsule_size: int = 200,
         iterations: int = 3,
         messages: str = "linear",
+        average: bool = False,
     ) -> None:
         size = at_least("capsules", capsules, 1) * at_least("capsule_size", capsule_size, 1)
         super().__init__(in_features, out_features=size)
@@ -50,6 +54,7 @@ class _Routing(Aggregator):
         self.capsule_size = capsule_size
         self.iterations = at_least("iterations", iterations, 1)
         self.messages = one_of("messages", messages, ("linear", "tanh"))
+        self.average = average
         self.weight = nn.Parameter(torch.empty(capsules, capsule_size, in_features))
         self.bias = nn.Parameter(torch.empty(capsules, capsule_size))
         self.reset_parameters()
@@ -76,12 +81,13 @@ class _Routing(Aggregator):
         # Logits of 0 are the same for every capsule: the first round needs one row of them, not M.
         logits = states.new_zeros(real.shape)
         coupling = self._first_coupling(real.to(wide_type(states))).to(states.dtype)
+        even_share = coupling.sum(-1, keepdim=True).clamp(min=1 / self.capsules) if self.average else 1
         rounds: list[Iteration] = []
         for _ in range(self.iterations):
             if rounds:  # here and not at the end of a round: the last one needs no update
                 logits = logits + messages.agreement(rounds[-1].capsules)
                 coupling = masked_softmax(logits, real, dim=self.axis)
-            capsules = squash(messages.sum(coupling))
+            capsules = squash(messages.sum(coupling) / even_share)
             rounds.append(Iteration(self._per_token(coupling), self._per_token(logits), capsules))
         return rounds
 
