@@ -2,9 +2,10 @@
 
 import gc
 import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -39,42 +40,31 @@ sizes = st.integers(1, 40)
 
 
 def encoded(sentences: list[int]) -> Encoded:
-    words = sum(sentences)
-    spans = np.zeros((words, 2), dtype=np.int32)
-    ids = np.arange(2, 2 + words, dtype=np.int32)
-    return Encoded(ids, spans, np.array(sentences, dtype=np.int32), 0, 0)
+    ids = np.arange(2, 2 + sum(sentences), dtype=np.int32)
+    return Encoded(ids, np.zeros((len(ids), 2), dtype=np.int32), np.array(sentences, dtype=np.int32), 0, 0)
 
 
 def epoch_of(bucket: SlidingBucket, epoch: int, batch_size: int, window: int) -> list[Integers]:
     return [bucket.rows(epoch, i, batch_size=batch_size, window=window) for i in range(bucket.number(batch_size))]
 
 
-def padding_share(lengths: Integers, batches: list[Integers]) -> float:
-    return 1 - sum(lengths[rows].sum() for rows in batches) / sum(lengths[rows].max() * len(rows) for rows in batches)
-
-
-# Padding
+def noting(taken: list[int]) -> Iterator[int]:
+    for item in range(10**9):
+        taken.append(item)
+        yield item
 
 
 @given(documents, st.sampled_from([1, 2]))
-def test_padded_ids_under_the_mask_are_the_words_in_order(texts: list[list[int]], depth: int) -> None:
+def test_padding_keeps_the_words_and_is_no_wider_than_the_longest(texts: list[list[int]], depth: int) -> None:
     batch = [encoded(sentences) for sentences in texts]
     ids, mask = pad(batch, depth)
-    assert (ids.dtype, mask.dtype, ids.shape, ids.ndim) == (np.int64, np.bool_, mask.shape, depth + 1)
+    assert (str(ids.dtype), str(mask.dtype)) == ("int64", "bool")
     assert ids[mask].tolist() == [word for text in batch for word in text.ids.tolist()]
     assert not ids[~mask].any()
-    words = mask.sum(-1)
-    expected = [[sum(text)] for text in texts] if depth == 1 else texts
-    assert [row[: len(want)] for row, want in zip(words.reshape(len(texts), -1).tolist(), expected, strict=True)] == (
-        expected
-    )
-
-
-@given(documents, st.sampled_from([1, 2]))
-def test_a_batch_is_as_wide_as_its_longest_text_and_at_least_one(texts: list[list[int]], depth: int) -> None:
-    batch = [encoded(sentences) for sentences in texts]
     widest = np.array([length_of(text, depth) for text in batch]).reshape(-1, depth).max(0, initial=1)
-    assert pad(batch, depth)[0].shape == (len(texts), *widest)
+    assert ids.shape == (len(texts), *widest)
+    in_sentences = [text if depth == 2 else [sum(text)] for text in texts]
+    assert mask.sum(-1)[mask.any(-1)].tolist() == [words for text in in_sentences for words in text if words]
 
 
 def test_empty_texts_are_rows_of_padding() -> None:
@@ -84,20 +74,9 @@ def test_empty_texts_are_rows_of_padding() -> None:
 
 
 def test_a_batch_holds_the_rows_asked_for() -> None:
-    texts = Tokenizer.build(["a b c"]).encode(["a. b c.", "c", "a"], depth=2)
+    texts = Tokenizer.build(["this is short"]).encode(["This is one. Another!", "is", "this"], depth=2)
     batch = Batch.of(texts, np.array([2, 0]), depth=2)
-    assert batch.rows.tolist() == [2, 0]
-    assert (batch.ids[0, 0, 0], batch.ids.shape) == (2, (2, 2, 3))
-
-
-def test_a_depth_without_meaning_is_refused() -> None:
-    with pytest.raises(InputError, match="got 3"):
-        pad([], 3)
-    with pytest.raises(InputError, match="got 0"):
-        length_of(encoded([1]), 0)
-
-
-# The sliding bucket
+    assert (batch.rows.tolist(), batch.ids[0, 0, 0], batch.ids.shape) == ([2, 0], texts[2].ids[0], (2, 2, 4))
 
 
 @given(lengths_of_sets, sizes, sizes, st.booleans(), st.integers(0, 2**40), st.data())
@@ -126,17 +105,14 @@ def test_epochs_and_seeds_and_schedules_differ(replacement: bool) -> None:
 
 
 @given(lengths_of_sets, sizes, sizes, st.integers(0, 3))
-def test_without_replacement_each_example_comes_once(
-    lengths: list[int], batch_size: int, window: int, epoch: int
-) -> None:
-    batches = epoch_of(SlidingBucket(lengths, seed=1, replacement=False), epoch, batch_size, window)
+def test_without_replacement_each_example_comes_once(lengths: list[int], size: int, window: int, epoch: int) -> None:
+    batches = epoch_of(SlidingBucket(lengths, seed=1, replacement=False), epoch, size, window)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
     widths = [len(rows) for rows in batches]
-    assert max(widths) <= batch_size
-    assert max(widths) - min(widths) <= 1
+    assert max(widths) <= min(size, min(widths) + 1)
 
 
-@pytest.mark.parametrize("window", [100, 1000, 5000])
+@pytest.mark.parametrize("window", [1000, 5000])
 def test_with_replacement_63_percent_are_seen_and_all_are_equally_likely(window: int) -> None:
     lengths = np.random.default_rng(0).integers(1, 60, 5000)
     bucket = SlidingBucket(lengths, seed=0, replacement=True)
@@ -152,13 +128,11 @@ def test_every_batch_lies_in_one_window_of_the_sorted_order(
 ) -> None:
     distinct = np.array(lengths) * 1000 + np.arange(len(lengths))  # no ties: a place in the order is then known
     place = np.argsort(np.argsort(distinct))
-    window_used = max(window, batch_size)
     for rows in epoch_of(SlidingBucket(distinct, seed=0, replacement=replacement), 0, batch_size, window):
         places = np.unique(place[rows])
         # A drawn window may run on from the longest to the shortest: the widest gap on the circle lies outside it.
-        gaps = np.diff(places, append=places[0] + len(lengths)) if replacement else np.array([0])
-        span = len(lengths) - gaps.max() if replacement else np.ptp(places)
-        assert span < window_used
+        gaps = np.diff(places, append=places[0] + len(lengths))
+        assert (len(lengths) - gaps.max() if replacement else np.ptp(places)) < max(window, batch_size)
 
 
 def test_a_window_as_long_as_the_set_is_plain_shuffling() -> None:
@@ -168,8 +142,7 @@ def test_a_window_as_long_as_the_set_is_plain_shuffling() -> None:
 
 
 def test_documents_are_sorted_by_sentences_then_by_their_longest() -> None:
-    lengths = [(2, 9), (1, 30), (2, 5), (3, 1)]
-    bucket = SlidingBucket(lengths, seed=0, replacement=False)
+    bucket = SlidingBucket([(2, 9), (1, 30), (2, 5), (3, 1)], seed=0, replacement=False)
     assert {frozenset(rows.tolist()) for rows in epoch_of(bucket, 0, 2, 2)} == {frozenset({1, 2}), frozenset({0, 3})}
 
 
@@ -178,18 +151,9 @@ def test_documents_are_sorted_by_sentences_then_by_their_longest() -> None:
 def test_a_tight_window_pads_sst1_by_less_than_10_percent(window: int, most: float) -> None:
     texts = [example.text for example in load_named("sst1").train.examples]
     lengths = np.array([length_of(text, 1)[0] for text in Tokenizer.build(texts).encode(texts)])
-    bucket = SlidingBucket(lengths, seed=0, replacement=False)
-    assert padding_share(lengths, epoch_of(bucket, 0, 64, window)) < most
-
-
-def test_batches_that_do_not_exist_are_refused() -> None:
-    bucket = SlidingBucket([1, 2, 3], seed=0, replacement=False)
-    with pytest.raises(InputError, match="batches 0 to 1, got 2"):
-        bucket.rows(0, 2, batch_size=2, window=2)
-    with pytest.raises(InputError, match="at least 1, got 0"):
-        bucket.number(0)
-    with pytest.raises(InputError, match="at least one example"):
-        SlidingBucket([], seed=0, replacement=True)
+    batches = epoch_of(SlidingBucket(lengths, seed=0, replacement=False), 0, 64, window)
+    padded = sum(lengths[rows].max() * len(rows) for rows in batches)
+    assert 1 - lengths.sum() / padded < most
 
 
 def test_the_schedule_halves_and_doubles_together_to_its_bounds() -> None:
@@ -208,14 +172,6 @@ def test_the_parts_of_all_ranks_are_the_batch(rows: list[int], world_size: int) 
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
 
 
-def test_a_rank_outside_the_world_is_refused() -> None:
-    with pytest.raises(InputError, match="from 0 to 1, got 2"):
-        shard(np.arange(4), 2, 2)
-
-
-# Evaluation and prediction
-
-
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=60), st.integers(1, 9))
 def test_evaluation_takes_every_text_once_within_its_bounds(lengths: list[tuple[int, int]], batch_size: int) -> None:
     batches = evaluation_batches(lengths, batch_size=batch_size, tokens=300)
@@ -231,34 +187,31 @@ def test_evaluation_takes_every_text_once_within_its_bounds(lengths: list[tuple[
 
 @given(st.lists(st.text(max_size=9), max_size=50), st.integers(1, 7), st.integers(1, 20))
 def test_a_stream_gives_one_result_for_each_item_in_order(texts: list[str], batch_size: int, buffer: int) -> None:
-    results = stream(
-        iter(texts),
-        lambda batch: [text * 2 for text in batch],
-        length=lambda text: (len(text),),
-        batch_size=batch_size,
-        buffer=buffer,
-        buffer_tokens=30,
-    )
+    options = {"batch_size": batch_size, "buffer": buffer, "buffer_tokens": 30}
+    results = stream(texts, lambda batch: [text * 2 for text in batch], length=lambda text: (len(text),), **options)
     assert list(results) == [text * 2 for text in texts]
 
 
 @pytest.mark.parametrize(("buffer", "buffer_tokens", "read"), [(8, 10**9, 8), (100, 30, 3)])
 def test_a_stream_reads_no_further_than_its_buffer(buffer: int, buffer_tokens: int, read: int) -> None:
     taken: list[int] = []
-    items = (taken.append(item) or item for item in range(10**9))  # type: ignore[func-returns-value]
     options = {"batch_size": 2, "buffer": buffer, "buffer_tokens": buffer_tokens}
-    results = stream(items, lambda batch: batch, length=lambda _: (10,), **options)
+    results = stream(noting(taken), lambda batch: batch, length=lambda _: (10,), **options)
     assert next(results) == 0
     assert len(taken) == read
     assert list(islice(results, read)) == list(range(1, read + 1))
     assert len(taken) == 2 * read
 
 
-# Prefetching
-
-
 def prefetching_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("prefetch")]
+
+
+def slow(act: Callable[[], None]) -> Iterator[int]:
+    time.sleep(0.05)
+    act()
+    time.sleep(0.05)
+    yield 1
 
 
 def failing() -> Iterator[int]:
@@ -287,34 +240,36 @@ def test_an_error_in_preparation_reaches_the_consumer_in_its_place() -> None:
 
 def test_prefetching_reads_no_further_than_its_depth() -> None:
     taken: list[int] = []
-    with prefetch((taken.append(item) for item in range(100)), 3) as prepared:
+    with prefetch(noting(taken), 3) as prepared:
         next(prepared)
         time.sleep(0.05)
-        assert len(taken) == 4
+        assert len(taken) <= 4
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, GeneratorExit, InputError])
 def test_the_thread_ends_when_the_consumer_stops_early(stop: type[BaseException]) -> None:
-    prepared = prefetch(iter(range(10**9)), 2)
-    with pytest.raises(stop), prepared:
-        next(prepared)
-        raise stop
-    assert not prefetching_threads()
-
-
-def test_the_thread_ends_with_a_generator_that_is_closed() -> None:
-    def steps() -> Iterator[int]:
-        with prefetch(iter(range(10**9))) as prepared:
+    def steps() -> Generator[int]:
+        with prefetch(noting([])) as prepared:
             yield from prepared
 
     running = steps()
-    next(running)
-    running.close()
+    assert next(running) == 0
+    with pytest.raises(stop):
+        running.throw(stop())
     assert not prefetching_threads()
 
 
+def test_an_interrupt_while_waiting_ends_the_thread() -> None:
+    consumer = threading.get_ident()
+    prepared = prefetch(slow(lambda: signal.pthread_kill(consumer, signal.SIGINT)), 0)
+    with pytest.raises(KeyboardInterrupt):
+        next(prepared)
+    assert not prefetching_threads()
+    assert list(prepared) == []
+
+
 def test_the_thread_ends_when_the_consumer_drops_it() -> None:
-    for _ in prefetch(iter(range(10**9))):
+    for _ in prefetch(noting([])):
         break
     gc.collect()
     for thread in prefetching_threads():
@@ -323,13 +278,23 @@ def test_the_thread_ends_when_the_consumer_drops_it() -> None:
 
 
 def test_waiting_is_measured() -> None:
-    def slow() -> Iterator[int]:
-        time.sleep(0.05)
-        yield 1
+    prepared = prefetch(slow(lambda: None), 0)
+    assert list(prepared) == [1]
+    assert 0.09 < prepared.waited < 30
 
-    prepared = prefetch(slow())
-    assert next(prepared) == 1
-    assert 0.02 < prepared.waited < 5
-    prepared.close()
-    with pytest.raises(InputError, match="got -1"):
-        prefetch([1], -1)
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: pad([], 3), "got 3"),
+        (lambda: length_of(encoded([1]), 0), "got 0"),
+        (lambda: SlidingBucket([], seed=0, replacement=True), "at least one example"),
+        (lambda: SlidingBucket([1], seed=0, replacement=True).number(0), "at least 1, got 0"),
+        (lambda: SlidingBucket([1], seed=0, replacement=False).rows(0, 1, batch_size=2, window=2), "0 to 0, got 1"),
+        (lambda: shard(np.arange(4), 2, 2), "from 0 to 1, got 2"),
+        (lambda: prefetch([1], -1), "got -1"),
+    ],
+)
+def test_an_error_says_what_came_and_what_was_wanted(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        call()
