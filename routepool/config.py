@@ -91,6 +91,23 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextConfig(Settings):
+    """How text becomes words: all that is needed, with the vocabulary, to read a text the same way again.
+
+    >>> TextConfig(split="letters")
+    Traceback (most recent call last):
+    routepool.errors.InputError: split must be one of words, spaces, got 'letters'
+    """
+
+    lowercase: bool = setting(True, "read capital letters as small ones")
+    split: str = setting("words", "words, or spaces for text that is tokenised already", choices=("words", "spaces"))
+    separator: str = setting("", "string between the sentences of a document, such as <sssss>; empty: find them")
+    language: str = setting("en", "language code for finding sentences; an unknown one is read as English")
+    max_words: int = setting(1000, "words read of a sentence, or of a text without sentences; 0: all", least=0)
+    max_sentences: int = setting(1000, "sentences read of a document; 0: all", least=0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelConfig(Settings):
     """The shape of a model: what lies between token ids and logits. The defaults are the paper's."""
 
@@ -133,15 +150,25 @@ class TrainingConfig(Settings):
         choices=("known", "unknown"),
     )
     sparse: bool = setting(True, "update only the word vectors a batch touches")
+    class_weight: str = setting(
+        "none", "weight of a class in the loss: none, or balanced (rare classes more)", choices=("none", "balanced")
+    )
+    calibration: float = setting(
+        0.0, "share of the dev set kept from early stopping to calibrate probabilities on", least=0, most=0.9
+    )
+    min_frequency: int = setting(1, "leave words seen less often out of the vocabulary", least=1)
+    extra_words: int = setting(40_000, "words known by their vector only, not seen in training", least=0)
+    checkpoint_steps: int = setting(0, "steps between two checkpoints; 0: one after each epoch", least=0)
     seed: int = setting(0, "of initial weights, batches and dropout", least=0)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named pair of model and training settings."""
+    """Settings that belong together under one name."""
 
     model: ModelConfig
     training: TrainingConfig
+    text: TextConfig = field(default_factory=TextConfig)
 
 
 def change(settings: S, **values: Any) -> S:

@@ -18,7 +18,7 @@ import tokenizers
 from numpy.typing import NDArray
 from tokenizers import Regex, models, normalizers, pre_tokenizers
 
-from routepool.config import Settings, setting
+from routepool.config import TextConfig
 from routepool.errors import InputError
 
 PAD, UNKNOWN = 0, 1
@@ -47,23 +47,6 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
 
 Integers = NDArray[np.int32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextConfig(Settings):
-    """How text becomes words: all that is needed, with the vocabulary, to read a text the same way again.
-
-    >>> TextConfig(split="letters")
-    Traceback (most recent call last):
-    routepool.errors.InputError: split must be one of words, spaces, got 'letters'
-    """
-
-    lowercase: bool = setting(True, "read capital letters as small ones")
-    split: str = setting("words", "words, or spaces for text that is tokenised already", choices=tuple(_SPLITS))
-    separator: str = setting("", "string between the sentences of a document, such as <sssss>; empty: find them")
-    language: str = setting("en", "language code for finding sentences; an unknown one is read as English")
-    max_words: int = setting(1000, "words read of a sentence, or of a text without sentences; 0: all", least=0)
-    max_sentences: int = setting(1000, "sentences read of a document; 0: all", least=0)
 
 
 class Encoded(NamedTuple):

@@ -165,22 +165,31 @@ def test_bad_options_say_what_came_and_what_was_wanted(options: dict[str, Any], 
 
 
 @pytest.mark.parametrize("messages", ["linear", "tanh"])
-def test_with_average_a_text_said_three_times_is_the_same_text(messages: str) -> None:
+def test_with_average_a_long_text_said_twice_is_the_same_text(messages: str) -> None:
     torch.manual_seed(0)
     layer = StandardRouting(6, capsules=3, capsule_size=4, messages=messages, average=True).double()
-    states = torch.randn(2, 5, 6, dtype=torch.float64)
+    states = torch.randn(2, 50, 6, dtype=torch.float64)
     once, coupling = layer(states)
-    thrice, coupling_of_thrice = layer(states.repeat(1, 3, 1))
-    torch.testing.assert_close(thrice, once)
-    torch.testing.assert_close(coupling_of_thrice, coupling.repeat(1, 3, 1))
+    assert coupling.sum(1).min() > 1
+    twice, coupling_of_twice = layer(states.repeat(1, 2, 1))
+    torch.testing.assert_close(twice, once)
+    torch.testing.assert_close(coupling_of_twice, coupling.repeat(1, 2, 1))
+
+
+def test_with_average_a_text_of_one_token_is_that_of_the_paper() -> None:
+    layer, states, mask = layer_and_text(StandardRouting)
+    wanted, _ = layer(states[:, :1], mask[:, :1])
+    layer.average = True
+    torch.testing.assert_close(layer(states[:, :1], mask[:, :1])[0], wanted)
 
 
 def test_average_of_one_round_is_the_squashed_mean_of_the_messages() -> None:
     layer, states, mask = layer_and_text(StandardRouting, iterations=1)
     layer.average = True
     messages = torch.einsum("btd,mcd->btmc", states, layer.weight) + layer.bias
-    mean = torch.stack([of_text[:length].mean(0) for of_text, length in zip(messages, mask.sum(1), strict=True)])
-    torch.testing.assert_close(layer(states, mask)[0], squash(mean).flatten(1))
+    for row, length in ((0, 5), (2, 3)):  # an even split gives each of 3 capsules length / 3 tokens: at least 1
+        wanted = squash(messages[row, :length].mean(0)).flatten()
+        torch.testing.assert_close(layer(states, mask)[0][row], wanted)
 
 
 def test_average_changes_nothing_in_reverse_routing() -> None:

@@ -31,9 +31,9 @@ class _Routing(Aggregator):
         capsule_size: size C of a capsule; the vector is M x C long.
         iterations: rounds of routing.
         messages: "linear" for f(h) = W h + b, which is never built; "tanh" for the released code's tanh(W h + b).
-        average: divide what a capsule receives by the number of tokens it would get in an even split. The paper's sum
-            grows with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
-            routing that number is 1 and nothing changes.
+        average: divide what a capsule receives by its total coupling, where that is above 1. The paper's sum grows
+            with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
+            routing the total is 1 already, and nothing changes.
     """
 
     axis: int
@@ -81,13 +81,16 @@ class _Routing(Aggregator):
         # Logits of 0 are the same for every capsule: the first round needs one row of them, not M.
         logits = states.new_zeros(real.shape)
         coupling = self._first_coupling(real.to(wide_type(states))).to(states.dtype)
-        even_share = coupling.sum(-1, keepdim=True).clamp(min=1 / self.capsules) if self.average else 1
         rounds: list[Iteration] = []
         for _ in range(self.iterations):
             if rounds:  # here and not at the end of a round: the last one needs no update
                 logits = logits + messages.agreement(rounds[-1].capsules)
                 coupling = masked_softmax(logits, real, dim=self.axis)
-            capsules = squash(messages.sum(coupling) / even_share)
+            sums = messages.sum(coupling)
+            if self.average:
+                # Not below 1: a capsule that receives next to nothing must stay small, and its gradient finite.
+                sums = sums / coupling.sum(-1, keepdim=True).clamp(min=1)
+            capsules = squash(sums)
             rounds.append(Iteration(self._per_token(coupling), self._per_token(logits), capsules))
         return rounds
 

@@ -1,0 +1,113 @@
+"""What a model folder holds; config.json is the part of it that is neither words nor weights."""
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from routepool.config import ModelConfig, TrainingConfig
+from routepool.errors import InputError, unknown
+from routepool.model import Classifier
+from routepool.persistence.manifest import FORMAT_VERSION
+from routepool.text import Tokenizer
+
+Values = dict[str, Any]
+# Version -> what turns its config.json into one of the next version; tests/fixtures has a folder of each.
+MIGRATIONS: dict[int, Callable[[Values], Values]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """The plain values of a model folder, checked.
+
+    >>> Description(model_config=ModelConfig(), labels=("good", "good"))
+    Traceback (most recent call last):
+    routepool.errors.InputError: labels must be different strings, at least one, got ('good', 'good')
+    """
+
+    model_config: ModelConfig
+    labels: tuple[str, ...]
+    multi_label: bool = False
+    temperature: float = 1.0
+    thresholds: tuple[float, ...] | None = None
+    columns: Mapping[str, Any] | None = None
+    training: TrainingConfig | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        distinct = isinstance(self.labels, tuple) and len({label for label in self.labels if isinstance(label, str)})
+        _check("labels", "different strings, at least one", self.labels, distinct and distinct == len(self.labels))
+        _check("multi_label", "true or false", self.multi_label, isinstance(self.multi_label, bool))
+        _check("temperature", "a finite number above 0", self.temperature, _number(self.temperature, above=0))
+        shares = isinstance(self.thresholds, tuple) and len(self.thresholds) == len(self.labels)
+        shares = shares and all(_number(share) and 0 <= share <= 1 for share in self.thresholds or ())
+        wanted = f"null or {len(self.labels)} numbers from 0 to 1, one for each label"
+        _check("thresholds", wanted, self.thresholds, self.thresholds is None or shares)
+        _check("columns", "null or a table", self.columns, self.columns is None or isinstance(self.columns, Mapping))
+        _check("provenance", "a table", self.provenance, isinstance(self.provenance, Mapping))
+
+    def to_config(self) -> Values:
+        """The content of config.json. NaN and infinity, which JSON lacks, become null."""
+        values = {item.name: _plain(getattr(self, item.name)) for item in fields(Description)}
+        return {"format_version": FORMAT_VERSION, **values}
+
+    @classmethod
+    def from_config(cls, values: Values) -> Self:
+        """Read what `to_config` of this or any earlier version wrote."""
+        for version in range(values["format_version"], FORMAT_VERSION):
+            values = MIGRATIONS[version](values)
+        values = {key: value for key, value in values.items() if key != "format_version"}
+        known = [item.name for item in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise unknown("key", key, known)
+        if missing := [name for name in known if name not in values]:
+            raise InputError(f"wanted the key {missing[0]}, got none")
+        for name, kind in (("model_config", ModelConfig), ("training", TrainingConfig)):
+            if values[name] is not None or name == "model_config":
+                _check(name, "a table", values[name], isinstance(values[name], dict))
+                values[name] = kind.from_dict(values[name])
+        for name in ("labels", "thresholds"):
+            values[name] = tuple(values[name]) if isinstance(values[name], list) else values[name]
+        return cls(**values)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SavedModel(Description):
+    """All that is needed to predict with a model, and what is known of how it was made.
+
+    Args:
+        classifier: built from `model_config`, with a row for each word and a logit for each label.
+        tokenizer: text -> ids.
+        model_config: the shape of the model.
+        labels: names of the classes, in the order of the logits.
+        multi_label: a text can have any number of labels.
+        temperature: divides the logits, so that probabilities are calibrated.
+        thresholds: with `multi_label`, the probability from which each label is given.
+        columns: where text and labels stood in the training data, for reading more of it.
+        training: how the model was trained.
+        provenance: anything JSON can hold: data and its hash, versions, scores, seed.
+    """
+
+    classifier: Classifier
+    tokenizer: Tokenizer
+
+
+def _check(name: str, wanted: str, value: Any, right: object) -> None:
+    if not right:
+        raise InputError(f"{name} must be {wanted}, got {value!r:.80}")
+
+
+def _number(value: Any, *, above: float = -math.inf) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and above < value <= sys.float_info.max
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, ModelConfig | TrainingConfig):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

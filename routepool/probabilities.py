@@ -1,0 +1,87 @@
+"""Logits -> probabilities -> labels, and what is tuned on held-out texts: temperature and thresholds. NumPy only."""
+
+# N texts  K classes
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+_SHARES = np.linspace(0.05, 0.95, 19)
+
+
+def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool = False) -> NDArray[np.float64]:
+    """Softmax over the classes, or a sigmoid for each; a temperature above 1 makes them less sure.
+
+    >>> probabilities(np.array([[0.0, 0.0]])).tolist(), probabilities(np.array([[0.0]]), multi_label=True).tolist()
+    ([[0.5, 0.5]], [[0.5]])
+    """
+    scaled = np.asarray(logits, dtype=np.float64) / temperature
+    if multi_label:
+        sigmoid: NDArray[np.float64] = 0.5 * (1 + np.tanh(0.5 * scaled))  # this form does not overflow
+        return sigmoid
+    exponentials = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
+    normalised: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> list[tuple[str, ...]]:
+    """The labels at or above their thresholds; without thresholds, the likeliest one.
+
+    >>> chosen(np.array([[0.2, 0.8], [0.6, 0.7]]), ("a", "b"), (0.5, 0.5))
+    [('b',), ('a', 'b')]
+    >>> chosen(np.array([[0.2, 0.8]]), ("a", "b"))
+    [('b',)]
+    """
+    if thresholds is None:
+        return [(labels[place],) for place in shares.argmax(axis=1).tolist()]
+    above = shares >= np.asarray(thresholds)
+    return [tuple(labels[place] for place in np.flatnonzero(row).tolist()) for row in above]
+
+
+def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool = False) -> float:
+    """The temperature under which held-out targets are likeliest, between 1/20 and 20.
+
+    >>> sure_and_half_wrong = np.array([[9.0, -9.0], [9.0, -9.0], [-9.0, 9.0], [9.0, -9.0]])
+    >>> fit_temperature(sure_and_half_wrong, np.array([0, 0, 1, 1])) > 5
+    True
+    """
+
+    def cost(log_temperature: float) -> float:
+        shares = probabilities(logits, temperature=float(np.exp(log_temperature)), multi_label=multi_label)
+        likely = np.where(targets == 1, shares, 1 - shares) if multi_label else shares[np.arange(len(shares)), targets]
+        return float(-np.log(np.maximum(likely, 1e-12)).mean())
+
+    return float(np.exp(_lowest(cost, -np.log(20), np.log(20)))) if len(logits) else 1.0
+
+
+def tune_thresholds(shares: Floats, targets: NDArray[np.int64]) -> tuple[float, ...]:
+    """For each class of a multi-label set, the threshold with the best F1 on held-out texts; 0.5 among equals.
+
+    >>> tune_thresholds(np.array([[0.3], [0.2], [0.1]]), np.array([[1], [1], [0]]))
+    (0.2,)
+    """
+    candidates = sorted(_SHARES.round(2).tolist(), key=lambda share: abs(share - 0.5))
+    best = []
+    for place in range(shares.shape[1]):
+        scores = [_f1(shares[:, place] >= share, targets[:, place] == 1) for share in candidates]
+        best.append(candidates[int(np.argmax(scores))])
+    return tuple(best)
+
+
+def _f1(predicted: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> float:
+    total = predicted.sum() + wanted.sum()
+    return float(2 * (predicted & wanted).sum() / total) if total else 0.0
+
+
+def _lowest(cost: Callable[[float], float], low: float, high: float, steps: int = 60) -> float:
+    """Golden-section search: the cost of a temperature has one valley."""
+    golden = (np.sqrt(5) - 1) / 2
+    for _ in range(steps):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if cost(left) <= cost(right):
+            high = right
+        else:
+            low = left
+    return float((low + high) / 2)

@@ -1,0 +1,25 @@
+"""Examples -> a trained model, as in the paper."""
+
+from routepool.training.fitting import Fitted, Task, fit
+from routepool.training.hooks import EpochReport, Hook, MetricsFile, StepReport
+from routepool.training.loop import DivergedError, Examples, InterruptedTrainingError, Trainer
+from routepool.training.objective import Objective, balanced_weights
+from routepool.training.progress import Progress, learning_rate
+
+__all__ = [
+    "DivergedError",
+    "EpochReport",
+    "Examples",
+    "Fitted",
+    "Hook",
+    "InterruptedTrainingError",
+    "MetricsFile",
+    "Objective",
+    "Progress",
+    "StepReport",
+    "Task",
+    "Trainer",
+    "balanced_weights",
+    "fit",
+    "learning_rate",
+]

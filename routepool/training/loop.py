@@ -1,0 +1,218 @@
+"""The training loop: batches in, best model on dev out; stopped and taken up again without a trace."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from routepool.batching import Batch, SlidingBucket, length_of, prefetch
+from routepool.config import TrainingConfig
+from routepool.errors import RoutepoolError
+from routepool.inference import depth_of, logits_of
+from routepool.model import Classifier
+from routepool.persistence import Checkpoint, prune, write_checkpoint
+from routepool.text import Encoded
+from routepool.training.hooks import EpochReport, Hook, StepReport
+from routepool.training.objective import Objective
+from routepool.training.optimizer import Optimizer
+from routepool.training.progress import Progress, learning_rate
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Encoded texts and their targets."""
+
+    encoded: Sequence[Encoded]
+    targets: NDArray[np.int64]
+
+
+class InterruptedTrainingError(RoutepoolError):
+    """Training was asked to stop and can be taken up from its last checkpoint."""
+
+
+class DivergedError(RoutepoolError):
+    """The loss is no longer a number."""
+
+
+class Trainer:
+    """Trains one model.
+
+    Every batch, and the dropout in it, is a function of the seed, the epoch and the place in it, so the same seed gives
+    the same weights to the last bit (on the same machine, with as many threads), whether or not training was
+    interrupted.
+
+    Args:
+        model: learns in place; afterwards it holds the weights of the best epoch on dev.
+        train: what it learns from.
+        dev: what decides the best epoch and the end.
+        objective: loss and score.
+        config: how.
+        known: (V,) bool, words with a pre-trained vector, which may be frozen at first.
+        hooks: watch it.
+        run: where checkpoints are written; None for none.
+    """
+
+    def __init__(
+        self,
+        model: Classifier,
+        train: Examples,
+        dev: Examples,
+        objective: Objective,
+        config: TrainingConfig,
+        *,
+        known: Tensor | None = None,
+        hooks: Sequence[Hook] = (),
+        run: Path | None = None,
+    ) -> None:
+        self.model, self.train, self.dev = model, train, dev
+        self.objective, self.config, self.hooks, self.run = objective, config, hooks, run
+        self.optimizer = Optimizer(model, config)
+        self.depth = depth_of(model)
+        self.progress = Progress.start(config)
+        self.best = _copy(model)
+        self._frozen = known if known is None or config.frozen_rows == "known" else ~known
+        lengths = [length_of(text, self.depth) for text in train.encoded]
+        self._bucket = SlidingBucket(lengths, seed=config.seed, replacement=config.replacement)
+
+    def fit(self, checkpoint: Checkpoint | None = None) -> Progress:
+        """Train to the end, from the beginning or from a checkpoint."""
+        if checkpoint is not None:
+            self._restore(checkpoint)
+        with _stop_requests() as stop:
+            while not self.progress.is_over(self.config):
+                self._epoch(stop)
+        self.model.load_state_dict(self.best)
+        self.model.eval()
+        return self.progress
+
+    def _epoch(self, stop: threading.Event) -> None:
+        epoch, schedule = self.progress.epoch, self.progress.schedule
+        self.model.train()
+        self.optimizer.embedding.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
+        losses: list[float] = []
+        examples, start = 0, time.perf_counter()
+        with prefetch(self._batches()) as batches:
+            for batch in batches:
+                losses.append(self._step(batch))
+                examples += len(batch.rows)
+                self._checkpoint_between_steps(stop)
+        seconds = time.perf_counter() - start
+        score = self.objective.score(logits_of(self.model, self.dev.encoded), self.dev.targets)
+        self.progress = self.progress.after_epoch(score, self.config, len(self.train.encoded))
+        if self.progress.stale == 0:
+            self.best = _copy(self.model)
+        if self.run is not None:
+            self._checkpoint()
+        report = EpochReport(
+            epoch=epoch,
+            step=self.progress.step,
+            loss=float(np.mean(losses)) if losses else float("nan"),
+            score=score,
+            best_score=self.progress.best_score,
+            examples_per_second=examples / max(seconds, 1e-9),
+            seconds=seconds,
+            waited=batches.waited,
+            batch_size=schedule.batch_size,
+            window=schedule.window,
+        )
+        for hook in self.hooks:
+            hook.on_epoch(report)
+
+    def _batches(self) -> Iterator[Batch]:
+        epoch, schedule = self.progress.epoch, self.progress.schedule
+        for index in range(self.progress.index, self._bucket.number(schedule.batch_size)):
+            rows = self._bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
+            yield Batch.of(self.train.encoded, rows, self.depth)
+
+    def _step(self, batch: Batch) -> float:
+        progress = self.progress
+        # Dropout depends on the step alone, never on what ran before it.
+        torch.manual_seed(_seed_of(self.config.seed, progress.epoch, progress.index))
+        device = self.optimizer.embedding.weight.device
+        targets = torch.from_numpy(self.train.targets[batch.rows]).to(device)
+        logits = self.model(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device))
+        loss = self.objective.loss(logits, targets)
+        value = loss.item()
+        if not np.isfinite(value):
+            raise DivergedError(
+                f"the loss is {value} in epoch {progress.epoch + 1}, batch {progress.index + 1} (training rows "
+                f"{', '.join(map(str, batch.rows[:5]))}, ...); the best model so far is kept. Lower learning_rate"
+            )
+        torch.autograd.backward(loss)
+        rate = learning_rate(self.config, progress.step)
+        self.optimizer.step(rate)
+        self.progress = progress.after_step()
+        number = self._bucket.number(progress.schedule.batch_size)
+        report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
+        for hook in self.hooks:
+            hook.on_step(report)
+        return value
+
+    def _checkpoint_between_steps(self, stop: threading.Event) -> None:
+        every = self.config.checkpoint_steps
+        due = every and self.progress.step % every == 0
+        if self.run is not None and (due or stop.is_set()):
+            self._checkpoint()
+        if stop.is_set():
+            where = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
+            raise InterruptedTrainingError(f"training was stopped after {self.progress.step} steps{where}")
+
+    def _checkpoint(self) -> None:
+        assert self.run is not None
+        tensors = {
+            **{f"model/{name}": tensor for name, tensor in self.model.state_dict().items()},
+            **{f"best/{name}": tensor for name, tensor in self.best.items()},
+            **{f"optimizer/{name}": tensor for name, tensor in self.optimizer.tensors().items()},
+        }
+        write_checkpoint(self.run, tensors, self.progress.to_dict())
+        prune(self.run)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        for name, tensor in checkpoint.tensors.items():
+            part, _, inner = name.partition("/")
+            parts[part][inner] = tensor
+        self.model.load_state_dict(parts["model"])
+        self.best = parts["best"]
+        self.optimizer.load(parts["optimizer"])
+        self.progress = Progress.from_dict(checkpoint.state)
+
+
+def _copy(model: Classifier) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def _seed_of(*key: int) -> int:
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
+
+
+@contextmanager
+def _stop_requests() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set: the step under way is finished first. A second one ends at once."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: object) -> None:
+        stop.set()
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        before[name] = signal.signal(name, ask)
+    try:
+        yield stop
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

@@ -1,0 +1,98 @@
+"""What is learned and how well: targets, loss and score, for one label or several."""
+
+# N texts  K classes
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from routepool.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+MOST_WEIGHT = 10.0  # of a class against one of average size: beyond it a few rare texts would rule the gradient
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Cross-entropy and accuracy for one label a text, binary cross-entropy and micro F1 for several.
+
+    Args:
+        labels: names of the classes, in the order of the logits.
+        multi_label: a text may have any number of labels.
+        weights: of the classes in the loss (K,), None for all alike.
+    """
+
+    labels: tuple[str, ...]
+    multi_label: bool = False
+    weights: Tensor | None = None
+
+    def targets(self, labels: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+        """(N,) numbers of the classes, or (N, K) zeros and ones.
+
+        >>> Objective(("bad", "good")).targets([["good"], ["bad"]]).tolist()
+        [1, 0]
+        >>> Objective(("a", "b"), multi_label=True).targets([["a", "b"], []]).tolist()
+        [[1, 1], [0, 0]]
+        """
+        places = {label: place for place, label in enumerate(self.labels)}
+        for of_text in labels:
+            for label in of_text:
+                if label not in places:
+                    raise InputError(f"unknown label {label!r}; the model knows {', '.join(self.labels[:20])}")
+        if not self.multi_label:
+            return np.array([places[label] for (label,) in labels], dtype=np.int64)
+        table = np.zeros((len(labels), len(self.labels)), dtype=np.int64)
+        for row, of_text in enumerate(labels):
+            table[row, [places[label] for label in of_text]] = 1
+        return table
+
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Mean over the texts; with weights, of the weighted losses, so that a batch of rare texts counts for more."""
+        if self.multi_label:
+            return functional.binary_cross_entropy_with_logits(
+                logits, targets.to(logits.dtype), pos_weight=self.weights
+            )
+        each = functional.cross_entropy(logits, targets, reduction="none")
+        return each.mean() if self.weights is None else (each * self.weights[targets]).mean()
+
+    def score(self, logits: Floats, targets: NDArray[np.int64]) -> float:
+        """What early stopping looks at, from 0 to 1.
+
+        >>> Objective(("bad", "good")).score(np.array([[0.1, 0.9], [0.3, 0.2]], np.float32), np.array([1, 1]))
+        0.5
+        """
+        if not self.multi_label:
+            return float((logits.argmax(1) == targets).mean())
+        predicted = logits > 0
+        hits = (predicted & (targets == 1)).sum()
+        return float(2 * hits / max(predicted.sum() + targets.sum(), 1))
+
+
+def balanced_weights(targets: NDArray[np.int64], classes: int) -> Tensor:
+    """Weights (K,) inverse to the frequency of the classes, capped, with a mean of 1 over the texts before the cap.
+
+    >>> balanced_weights(np.array([0, 0, 0, 1]), 2).tolist()
+    [0.6666666865348816, 2.0]
+    """
+    multi_label = targets.ndim == 2
+    present = targets.sum(0) if multi_label else np.bincount(targets, minlength=classes)
+    # For several labels the weight is that of a positive against the negatives of its own class.
+    wanted = (
+        (len(targets) - present) / np.maximum(present, 1)
+        if multi_label
+        else len(targets) / classes / np.maximum(present, 1)
+    )
+    if wanted.max(initial=0) > MOST_WEIGHT:
+        logger.warning(
+            "the rarest class has %d of %d texts: its weight of %.0f is capped at %.0f; more texts of it would help",
+            present.min(), len(targets), wanted.max(), MOST_WEIGHT,
+        )  # fmt: skip
+    return torch.from_numpy(np.minimum(wanted, MOST_WEIGHT).astype(np.float32))
