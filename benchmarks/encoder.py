@@ -1,4 +1,4 @@
-"""Recurrent encoders on reversed rows against packed sequences, and what one more step costs.
+"""Recurrent encoders on reversed rows against packed sequences, and what a pass through a level costs.
 
 python benchmarks/encoder.py     rewrites the tables of docs/performance.md
 """
@@ -8,37 +8,59 @@ from collections.abc import Callable
 import measure
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from routepool.encoding import BiGRU, BiLSTM
+from routepool.aggregation import MeanPooling, StandardRouting
+from routepool.encoding import BiGRU, BiLSTM, Encoder
+from routepool.model import Level
 
 FEATURES, HIDDEN = 300, 200
 SHAPES = [(64, 20), (64, 50), (32, 200), (8, 1000)]
-CONTENDERS = {"bilstm": (BiLSTM, nn.LSTM), "bigru": (BiGRU, nn.GRU)}
+CONTENDERS: dict[str, tuple[type[Encoder], type[nn.LSTM] | type[nn.GRU]]] = {
+    "bilstm": (BiLSTM, nn.LSTM),
+    "bigru": (BiGRU, nn.GRU),
+}
 
 
-def prepare(encoder: str, batch: int, tokens: int, *, packed: bool, backward: bool = True) -> Callable[[], object]:
+PACKED, OURS, GROUPED = "packed", "routepool", "in a level"
+
+
+def prepare(encoder: str, batch: int, tokens: int, *, contender: str, backward: bool = True) -> Callable[[], object]:
     """One call on texts between half and all of `tokens` long."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     states = torch.randn(batch, tokens, FEATURES, requires_grad=backward)
     lengths = torch.linspace(tokens // 2, tokens, batch).round().long()
     mask = torch.arange(tokens) < lengths.unsqueeze(1)
-    ours, theirs = CONTENDERS[encoder]
-    network = theirs(FEATURES, HIDDEN, batch_first=True, bidirectional=True) if packed else ours(FEATURES, HIDDEN)
+    run = _contender(contender, *CONTENDERS[encoder])
 
-    def run() -> None:
+    def call() -> None:
         with torch.set_grad_enabled(backward):
-            if packed:
-                sequence = pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
-                encoded, _ = pad_packed_sequence(network(sequence)[0], batch_first=True)
-            else:
-                encoded = network(states, mask)
+            encoded = run(states, lengths, mask)
         if backward:
             torch.autograd.backward(encoded.sum())
 
-    return run
+    return call
+
+
+def _contender(
+    name: str, ours: type[Encoder], theirs: type[nn.LSTM] | type[nn.GRU]
+) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    if name == OURS:
+        encoder = ours(FEATURES, HIDDEN)
+        return lambda states, lengths, mask: encoder(states, mask)
+    if name == GROUPED:
+        level = Level(ours(FEATURES, HIDDEN), MeanPooling(2 * HIDDEN))
+        return lambda states, lengths, mask: level(states, mask)
+    network = theirs(FEATURES, HIDDEN, batch_first=True, bidirectional=True)
+
+    def packed(states: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        sequence = pack_padded_sequence(states, lengths, batch_first=True, enforce_sorted=False)
+        encoded, _ = pad_packed_sequence(network(sequence)[0], batch_first=True)
+        return encoded
+
+    return packed
 
 
 def times() -> list[str]:
@@ -47,29 +69,59 @@ def times() -> list[str]:
         for batch, tokens in SHAPES:
             for backward in (False, True):
                 calls = {
-                    "ours": prepare(encoder, batch, tokens, packed=False, backward=backward),
-                    "packed": prepare(encoder, batch, tokens, packed=True, backward=backward),
+                    name: prepare(encoder, batch, tokens, contender=name, backward=backward)
+                    for name in (OURS, GROUPED, PACKED)
                 }
                 took = measure.milliseconds(calls, rounds=7 if tokens < 1000 else 3)
-                ratio = f"**{took['packed'] / took['ours']:.1f}**"
                 what = "forward + backward" if backward else "forward"
-                row = [encoder, f"{batch} x {tokens}", what, f"{took['ours']:.0f}", f"{took['packed']:.0f}", ratio]
-                rows.append(row)
-                print(row, flush=True)
-    return measure.table(["encoder", "batch x tokens", "milliseconds of", "routepool", "packed", "times faster"], rows)
+                figures = [f"{took[name]:.0f}" for name in (OURS, GROUPED, PACKED)]
+                ratios = [f"**{took[PACKED] / took[name]:.1f}**" for name in (OURS, GROUPED)]
+                rows.append([encoder, f"{batch} x {tokens}", what, *figures, *ratios])
+                print(rows[-1], flush=True)
+    names = [OURS, GROUPED, PACKED]
+    header = [
+        "encoder",
+        "batch x tokens",
+        "milliseconds of",
+        *names,
+        f"{OURS}: times faster",
+        f"{GROUPED}: times faster",
+    ]
+    return [
+        *measure.table(header, rows),
+        "",
+        f"A plain product of matrices reaches {sgemm():.0f} GFLOP/s in the same run.",
+    ]
 
 
-def step_cost() -> list[str]:
-    """A straight line through time against rows: where it meets zero rows is the cost of a step itself."""
-    rows = [1, 2, 4, 8, 16, 32, 64, 128]
-    calls = {str(number): prepare("bilstm", number, 40, packed=False) for number in rows}
-    took = measure.milliseconds(calls)
-    slope, constant = np.polyfit(rows, [took[str(number)] for number in rows], 1)
-    header = ["rows of up to 40 words", *map(str, rows)]
-    figures = ["milliseconds, forward + backward", *(f"{took[str(number)]:.1f}" for number in rows)]
-    return [*measure.table(header, [figures]), "", f"One more step costs as much as {constant / slope:.0f} more rows."]
+def sgemm() -> float:
+    """The limit: GFLOP/s of a large product in float32."""
+    size = 1024
+    left, right = torch.randn(size, size), torch.randn(size, size)
+    (took,) = measure.milliseconds({"product": lambda: left @ right}).values()
+    return 2 * size**3 / took / 1e6
+
+
+def pass_cost() -> list[str]:
+    """A level timed on rows x tokens of many shapes: what a pass costs beside its tokens."""
+    grid = [(rows, tokens) for rows in (1, 4, 16, 64) for tokens in (5, 10, 20, 40)]
+    level = Level(BiLSTM(FEATURES, HIDDEN), StandardRouting(2 * HIDDEN))
+
+    def call(rows: int, tokens: int) -> Callable[[], object]:
+        states = torch.randn(rows, tokens, FEATURES, requires_grad=True)
+        mask = torch.ones(rows, tokens, dtype=torch.bool)
+        return lambda: torch.autograd.backward(level(states, mask).sum())
+
+    took = measure.milliseconds({f"{rows} x {tokens}": call(rows, tokens) for rows, tokens in grid})
+    times = np.array(list(took.values()))
+    # Relative errors count: the cheap shapes tell what a pass costs.
+    shapes = np.array([[1.0, rows * tokens] for rows, tokens in grid]) / times[:, None]
+    (constant, slope), *_ = np.linalg.lstsq(shapes, np.ones(len(grid)), rcond=None)
+    header = ["rows x tokens", *(name for name in took)]
+    figures = ["milliseconds", *(f"{value:.1f}" for value in took.values())]
+    return [*measure.table(header, [figures]), "", f"A pass costs as much as {constant / slope:.0f} tokens."]
 
 
 if __name__ == "__main__":
     measure.write_section("encoder-times", [measure.machine(), "", *times()])
-    measure.write_section("encoder-step", step_cost())
+    measure.write_section("encoder-pass", pass_cost())

@@ -2,7 +2,6 @@
 
 import json
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -51,14 +50,16 @@ def print_peak_of(prepare: Callable[..., Callable[[], object]]) -> bool:
     if "--peak" not in sys.argv:
         return False
     call = prepare(**json.loads(sys.argv[-1]))
-    before = _peak()
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of the imports
+    before = _peak_kilobytes()
     call()
-    print((_peak() - before) / MEGABYTE)
+    print((_peak_kilobytes() - before) * 1024 / MEGABYTE)
     return True
 
 
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def _peak_kilobytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0])
 
 
 def table(header: list[str], rows: list[list[str]]) -> list[str]:
@@ -73,11 +74,11 @@ def machine() -> str:
     return f"torch {torch.__version__}, one thread of a {model}, {torch.backends.cpu.get_cpu_capability()}."
 
 
-def write_section(name: str, lines: list[str]) -> None:
-    """Replace the part of docs/performance.md between the marks of that name."""
-    page = DOCS / "performance.md"
+def write_section(name: str, lines: list[str], *, page: str = "performance.md") -> None:
+    """Replace the part of a page of docs/ between the marks of that name."""
+    path = DOCS / page
     marks = f"<!-- {name} -->", f"<!-- end of {name} -->"
     body = "\n".join([marks[0], *lines, marks[1]])
     pattern = re.compile(re.escape(marks[0]) + ".*?" + re.escape(marks[1]), re.DOTALL)
-    page.write_text(pattern.sub(lambda _: body, page.read_text()))
+    path.write_text(pattern.sub(lambda _: body, path.read_text()))
     print("\n".join(lines))

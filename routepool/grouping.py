@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# One more step of a recurrent encoder costs as much as this many more rows would (benchmarks/encoder.py measures it):
-# a group must save more padding than that to be worth its own pass.
-STEP_COST = 16
+# A pass through a level costs as much as this many tokens, however few it reads (benchmarks/encoder.py measures it): a
+# group must save more padding than that to be worth a pass of its own.
+PASS_COST = 128
 
 
 class Group(NamedTuple):
@@ -23,11 +23,11 @@ class Group(NamedTuple):
 
 
 def group_rows(mask: Tensor) -> list[Group]:
-    """Split the non-empty rows of a mask (N, T) so that the sum of longest x (rows + STEP_COST) is least.
+    """Split the non-empty rows of a mask (N, T) so that the sum of longest x rows + PASS_COST is least.
 
-    >>> mask = torch.arange(40) < torch.tensor([[3], [40], [0], [2]])
+    >>> mask = torch.arange(200) < torch.tensor([[3], [200], [0], [2]])
     >>> [(group.rows.tolist(), group.longest) for group in group_rows(mask)]
-    [([1], 40), ([0, 3], 3)]
+    [([1], 200), ([0, 3], 3)]
     """
     place = torch.arange(1, mask.shape[1] + 1, device=mask.device)
     ends, order = (mask * place).amax(1).sort(descending=True, stable=True)
@@ -46,7 +46,7 @@ def _best_cuts(lengths: NDArray[np.int64], rows_before: NDArray[np.int64]) -> li
     start_of_last = np.zeros(len(lengths) + 1, dtype=np.int64)
     for end in range(1, len(lengths) + 1):
         rows = rows_before[end] - rows_before[:end]
-        candidates = cost[:end] + lengths[:end] * (rows + STEP_COST)
+        candidates = cost[:end] + lengths[:end] * rows + PASS_COST
         start_of_last[end] = candidates.argmin()
         cost[end] = candidates.min()
     cuts = [len(lengths)]

@@ -3,7 +3,8 @@
 from routepool.aggregation.attention import MultiHopAttention, SelfAttention, StructuredAttention
 from routepool.aggregation.base import AGGREGATORS, Aggregator, register
 from routepool.aggregation.pooling import MaxPooling, MeanPooling
-from routepool.aggregation.routing import Iteration, ReverseRouting, StandardRouting, squash
+from routepool.aggregation.routing import Iteration, ReverseRouting, StandardRouting
+from routepool.aggregation.squashing import squash
 
 __all__ = [
     "AGGREGATORS",

@@ -2,13 +2,16 @@
 
 # B batch  T tokens  D features  M capsules  C capsule size
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from routepool.aggregation.base import Aggregator, register
+from routepool.aggregation.gradient import LinearRoutingGradient, Round
 from routepool.aggregation.masking import finite_padding, masked_softmax, wide_type
+from routepool.aggregation.messages import LinearMessages, Messages, TanhMessages
+from routepool.aggregation.squashing import squash
 from routepool.checks import at_least, check_states, one_of
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
@@ -66,22 +69,31 @@ class _Routing(Aggregator):
         nn.init.zeros_(self.bias)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        last = self._route(states, mask)[-1]
-        return last.capsules.flatten(1), last.coupling
+        if self.messages == "linear" and _wants_gradient(states):
+            route = LinearRoutingGradient.apply
+            capsules, coupling = route(states, self.weight, self.bias, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
+        else:
+            last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
+            capsules, coupling = last.capsules, last.coupling
+        return capsules.flatten(1), self._per_token(coupling)
 
     def trace(self, states: Tensor, mask: Tensor | None = None) -> list[Iteration]:
         """Coupling, logits and capsules of every iteration, the last one being what `forward` returns."""
         mask = check_states(states, mask, self.in_features)
-        return self._route(finite_padding(states, mask), mask)
+        rounds = self.rounds(self._messages(finite_padding(states, mask)), mask.unsqueeze(1))
+        logits = [self._per_token(each.logits).masked_fill(~mask.unsqueeze(-1), 0) for each in rounds]
+        return [
+            Iteration(self._per_token(each.coupling), of_round, each.capsules)
+            for each, of_round in zip(rounds, logits, strict=True)
+        ]
 
-    def _route(self, states: Tensor, mask: Tensor) -> list[Iteration]:
-        form = _LinearMessages if self.messages == "linear" else _TanhMessages
-        messages = form(states, self.weight, self.bias)
-        real = mask.unsqueeze(1)
+    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+        """Algorithm 1 for a mask (B, 1, T)."""
+        dtype = self.weight.dtype
         # Logits of 0 are the same for every capsule: the first round needs one row of them, not M.
-        logits = states.new_zeros(real.shape)
-        coupling = self._first_coupling(real.to(wide_type(states))).to(states.dtype)
-        rounds: list[Iteration] = []
+        logits = real.new_zeros(real.shape, dtype=dtype)
+        coupling = self._first_coupling(real.to(wide_type(logits))).to(dtype)
+        rounds: list[Round] = []
         for _ in range(self.iterations):
             if rounds:  # here and not at the end of a round: the last one needs no update
                 logits = logits + messages.agreement(rounds[-1].capsules)
@@ -90,9 +102,12 @@ class _Routing(Aggregator):
             if self.average:
                 # Not below 1: a capsule that receives next to nothing must stay small, and its gradient finite.
                 sums = sums / coupling.sum(-1, keepdim=True).clamp(min=1)
-            capsules = squash(sums)
-            rounds.append(Iteration(self._per_token(coupling), self._per_token(logits), capsules))
+            rounds.append(Round(coupling, logits, sums, squash(sums)))
         return rounds
+
+    def _messages(self, states: Tensor) -> Messages:
+        form = LinearMessages if self.messages == "linear" else TanhMessages
+        return form(states, self.weight, self.bias)
 
     def _first_coupling(self, real: Tensor) -> Tensor:
         if self.axis == CAPSULES:
@@ -129,56 +144,7 @@ class ReverseRouting(_Routing):
     axis = TOKENS
 
 
-def squash(sums: Tensor) -> Tensor:
-    """Shorten a vector to a length below 1, keeping its direction: |s|^2 / (1 + |s|^2) * s / |s| (eq. 14).
-
-    The norm is taken in float64, where the square of 1e20 is still a number: value and gradient are finite from 0 on.
-
-    >>> round(squash(torch.tensor([3.0, 4.0])).norm().item(), 4)  # 25 / 26
-    0.9615
-    """
-    norm: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=torch.float64)
-    return sums * (norm / (1 + norm * norm)).to(sums.dtype)
-
-
-class _Messages(Protocol):
-    """The messages f(h, theta) of all tokens to all capsules, as routing uses them."""
-
-    def sum(self, coupling: Tensor) -> Tensor:
-        """(B, M or 1, T) -> (B, M, C): eq. 12 and 13."""
-
-    def agreement(self, capsules: Tensor) -> Tensor:
-        """(B, M, C) -> (B, M, T): the second term of eq. 16."""
-
-
-class _LinearMessages:
-    """f(h) = W h + b, never built: W_j and b_j are moved out of the sums over tokens."""
-
-    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
-        self.states, self.weight, self.bias = states, weight, bias
-
-    def sum(self, coupling: Tensor) -> Tensor:
-        pooled = torch.bmm(coupling, self.states)  # (B, M, D)
-        linear = torch.einsum("bmd,mcd->bmc", pooled, self.weight)
-        return linear + coupling.sum(-1, keepdim=True) * self.bias
-
-    def agreement(self, capsules: Tensor) -> Tensor:
-        query = torch.einsum("bmc,mcd->bmd", capsules, self.weight)
-        return torch.bmm(query, self.states.mT) + (capsules * self.bias).sum(-1, keepdim=True)
-
-
-class _TanhMessages:
-    """f(h) = tanh(W h + b), kept as (M, B, T, C) so that every use of them is a plain batched product."""
-
-    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
-        tokens = states.flatten(0, 1).expand(len(weight), -1, -1)
-        linear = torch.baddbmm(bias.unsqueeze(1), tokens, weight.mT)
-        self.messages = linear.tanh().reshape(len(weight), *states.shape[:2], weight.shape[1])
-
-    def sum(self, coupling: Tensor) -> Tensor:
-        by_capsule = coupling.transpose(0, 1).unsqueeze(2)  # (M or 1, B, 1, T)
-        return torch.matmul(by_capsule, self.messages).squeeze(2).transpose(0, 1)
-
-    def agreement(self, capsules: Tensor) -> Tensor:
-        by_capsule = capsules.transpose(0, 1).unsqueeze(3)
-        return torch.matmul(self.messages, by_capsule).squeeze(3).transpose(0, 1)
+def _wants_gradient(states: Tensor) -> bool:
+    """Where the gradient by hand applies: it is for eager training in full precision."""
+    plain = states.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(states.device.type)
+    return torch.is_grad_enabled() and plain and not torch.compiler.is_compiling()

@@ -1,0 +1,118 @@
+"""The gradient of linear routing by hand: one product for all rounds where autograd makes one for each."""
+
+# B batch  T tokens  D features  M capsules  C capsule size
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from routepool.aggregation.messages import LinearMessages, Messages
+from routepool.aggregation.squashing import squash_backward
+
+
+class Round(NamedTuple):
+    """What one round of routing computed, capsules first."""
+
+    coupling: Tensor  # (B, M, T), in the first round (B, 1, T)
+    logits: Tensor  # likewise
+    sums: Tensor  # (B, M, C), what the capsules received
+    capsules: Tensor  # (B, M, C), squashed
+
+
+class Routing(Protocol):
+    """What runs the rounds."""
+
+    axis: int
+    average: bool
+
+    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+        """Algorithm 1 for a mask (B, 1, T)."""
+
+
+class LinearRoutingGradient(torch.autograd.Function):
+    """Routing with linear messages, and its gradient through all iterations.
+
+    The numbers are autograd's (tests/test_routing.py). What is saved is that the gradients of the states (B, T, D) and
+    of the weights (M, C, D) are written once, not once for each of their 2 x iterations - 1 uses.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, real: Tensor, routing: Routing
+    ) -> tuple[Tensor, Tensor]:
+        """Capsules (B, M, C) and coupling (B, M, T)."""
+        ctx.messages = LinearMessages(states.detach(), weight.detach(), bias.detach())
+        ctx.rounds = routing.rounds(ctx.messages, real)
+        ctx.routing = routing
+        ctx.save_for_backward(states, weight, bias, real)
+        last: Round = ctx.rounds[-1]
+        return last.capsules.clone(), last.coupling.expand(-1, len(weight), -1).clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, of_capsules: Tensor, of_coupling: Tensor) -> tuple[Tensor | None, ...]:
+        """From the last round to the first; the products over all rounds at the end."""
+        states, weight, bias, real = ctx.saved_tensors
+        of_states, of_weight = _Products(), _Products()
+        of_bias, of_logits = torch.zeros_like(bias), torch.zeros_like(of_coupling)
+        for number in reversed(range(len(ctx.rounds))):
+            this: Round = ctx.rounds[number]
+            # What came in is pooled x weight + total x bias.
+            total = this.coupling.sum(-1, keepdim=True)
+            incoming, of_total = _through_average(this.sums, total, of_capsules, average=ctx.routing.average)
+            of_pooled = torch.einsum("bmc,mcd->bmd", incoming, weight)
+            of_weight.add(incoming, ctx.messages.pooled[number].expand_as(of_pooled))
+            of_states.add(this.coupling, of_pooled if number else of_pooled.sum(1, keepdim=True))
+            of_bias += (incoming * total).sum(0)
+            if number == 0:  # its coupling is a constant
+                break
+            of_total = of_total + (incoming * bias).sum(-1, keepdim=True)
+            of_coupling = (of_coupling + torch.bmm(of_pooled, states.mT) + of_total).masked_fill(~real, 0)
+            of_logits = of_logits + _through_softmax(this.coupling, of_coupling, ctx.routing.axis)
+            # The logits grew by query . state + capsule . bias, with query = capsule x weight of the round before.
+            before: Round = ctx.rounds[number - 1]
+            of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
+            of_states.add(of_logits, ctx.messages.queries[number - 1])
+            of_weight.add(before.capsules, of_query)
+            of_bias += (before.capsules * of_constant).sum(0)
+            of_capsules = torch.einsum("bmd,mcd->bmc", of_query, weight) + of_constant * bias
+            of_coupling = torch.zeros_like(of_coupling)
+        wanted = ctx.needs_input_grad[0]
+        return of_states.over_capsules() if wanted else None, of_weight.over_batch(), of_bias, None, None
+
+
+class _Products:
+    """A sum of products, held as its factors until all are known."""
+
+    def __init__(self) -> None:
+        self.left: list[Tensor] = []
+        self.right: list[Tensor] = []
+
+    def add(self, left: Tensor, right: Tensor) -> None:
+        self.left.append(left)
+        self.right.append(right)
+
+    def over_capsules(self) -> Tensor:
+        """(B, M, T) and (B, M, D) -> (B, T, D)."""
+        return torch.bmm(torch.cat(self.left, dim=1).mT, torch.cat(self.right, dim=1))
+
+    def over_batch(self) -> Tensor:
+        """(B, M, C) and (B, M, D) -> (M, C, D)."""
+        return torch.einsum("bmc,bmd->mcd", torch.cat(self.left), torch.cat(self.right))
+
+
+def _through_average(sums: Tensor, total: Tensor, of_capsules: Tensor, *, average: bool) -> tuple[Tensor, Tensor]:
+    """Gradients for what a capsule received before it was divided, and for its total coupling."""
+    of_sums = squash_backward(sums, of_capsules)
+    if not average:
+        return of_sums, torch.zeros_like(total)
+    divisor = total.clamp(min=1)
+    of_divisor = -(of_sums * sums).sum(-1, keepdim=True) / divisor
+    return of_sums / divisor, of_divisor * (total >= 1)
+
+
+def _through_softmax(coupling: Tensor, of_coupling: Tensor, axis: int) -> Tensor:
+    weighted = coupling * of_coupling
+    return weighted - coupling * weighted.sum(axis, keepdim=True)

@@ -1,0 +1,58 @@
+"""The messages f(h, theta) of all tokens to all capsules, as routing uses them: built, or never built."""
+
+# B batch  T tokens  D features  M capsules  C capsule size
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Messages(Protocol):
+    """What a round of routing asks of the messages."""
+
+    def sum(self, coupling: Tensor) -> Tensor:
+        """(B, M or 1, T) -> (B, M, C): what each capsule receives, eq. 12 and 13."""
+
+    def agreement(self, capsules: Tensor) -> Tensor:
+        """(B, M, C) -> (B, M, T): the second term of eq. 16."""
+
+
+class LinearMessages:
+    """f(h) = W h + b, never built: W_j and b_j are moved out of the sums over tokens.
+
+    What stood on both sides of W_j in each round is kept for `LinearRoutingGradient`.
+    """
+
+    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.states, self.weight, self.bias = states, weight, bias
+        self.pooled: list[Tensor] = []  # (B, M or 1, D) of each sum
+        self.queries: list[Tensor] = []  # (B, M, D) of each agreement
+
+    def sum(self, coupling: Tensor) -> Tensor:
+        pooled = torch.bmm(coupling, self.states)
+        self.pooled.append(pooled)
+        linear = torch.einsum("bmd,mcd->bmc", pooled, self.weight)
+        return linear + coupling.sum(-1, keepdim=True) * self.bias
+
+    def agreement(self, capsules: Tensor) -> Tensor:
+        query = torch.einsum("bmc,mcd->bmd", capsules, self.weight)
+        self.queries.append(query)
+        return torch.bmm(query, self.states.mT) + (capsules * self.bias).sum(-1, keepdim=True)
+
+
+class TanhMessages:
+    """f(h) = tanh(W h + b), kept as (M, B, T, C) so that every use of them is a plain batched product."""
+
+    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
+        tokens = states.flatten(0, 1).expand(len(weight), -1, -1)
+        linear = torch.baddbmm(bias.unsqueeze(1), tokens, weight.mT)
+        self.messages = linear.tanh().reshape(len(weight), *states.shape[:2], weight.shape[1])
+
+    def sum(self, coupling: Tensor) -> Tensor:
+        by_capsule = coupling.transpose(0, 1).unsqueeze(2)  # (M or 1, B, 1, T)
+        return torch.matmul(by_capsule, self.messages).squeeze(2).transpose(0, 1)
+
+    def agreement(self, capsules: Tensor) -> Tensor:
+        by_capsule = capsules.transpose(0, 1).unsqueeze(3)
+        return torch.matmul(self.messages, by_capsule).squeeze(3).transpose(0, 1)
