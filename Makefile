@@ -1,4 +1,4 @@
-# make test: install into .venv and run every check and test.  make help: the rest.
+# make demo: see it work.  make test: every check and test.  Both install into .venv first.  make help: the rest.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,26 +6,39 @@ DATA := $(abspath ../shared/data)
 export ROUTEPOOL_DATA ?= $(if $(wildcard $(DATA)),$(DATA))
 WORKERS ?= 2
 
-.PHONY: help install check test property benchmark system format clean
+.PHONY: help install demo check test property kill-test benchmark system format clean
 
 help:
+	@echo "make demo       install into .venv, train routing and three baselines, show which word went where"
 	@echo "make test       install into .venv, lint, type-check, run the tests"
 	@echo "make property   the property tests with 1,000 cases each"
-	@echo "make benchmark  rebuild the tables and pictures of docs/performance.md (about 20 minutes)"
+	@echo "make kill-test  kill training 20 times, resume it, compare every bit"
+	@echo "make benchmark  rebuild the tables and pictures of docs/performance.md (about an hour)"
 	@echo "make format     format and fix what ruff can fix"
 	@echo "make system     install the Debian packages some tests need (root)"
 	@echo "make clean      remove .venv and caches"
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "routepool needs Python 3.11 or newer; none was found. Install it, or run: make test PYTHON=/path/to/python3.11"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "routepool needs Python 3.11 or newer; $(PYTHON) is older. Run: make test PYTHON=/path/to/python3.11"; exit 1; }
+$(VENV)/created:
+	@test -n "$(PYTHON)" || { echo "routepool needs Python 3.11 or newer; none was found. Install it, or run: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "routepool needs Python 3.11 or newer; $(PYTHON) is older. Run: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) lacks the venv module; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# torch first and alone: the build that is at hand is kept when the others ask for any version.
+$(VENV)/demo-installed: $(VENV)/created pyproject.toml constraints.txt
 	$(BIN)/pip install -q -c constraints.txt torch
+	$(BIN)/pip install -q -c constraints.txt -e '.[demo]'
+	@touch $@
+
+$(VENV)/installed: $(VENV)/demo-installed
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	@touch $@
+
+demo: $(VENV)/demo-installed
+	$(BIN)/routepool demo
 
 check: install
 	$(BIN)/ruff check .
@@ -37,11 +50,16 @@ test: check
 	$(BIN)/pytest -n $(WORKERS)
 
 property: install
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(WORKERS) tests/test_aggregation_contract.py tests/test_encoding.py
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(WORKERS) tests/test_aggregation_contract.py tests/test_encoding.py tests/test_routing.py tests/test_grouping.py tests/test_model.py
+
+kill-test: install
+	$(BIN)/python tests/programmes/kill.py
 
 benchmark: install
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/encoder.py
+	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/documents.py
 
 format: install
 	$(BIN)/ruff check --fix .
