@@ -102,6 +102,18 @@ def sgemm() -> float:
     return 2 * size**3 / took / 1e6
 
 
+def memory() -> list[str]:
+    rows = []
+    for batch, tokens in SHAPES:
+        peak = {
+            name: measure.peak_megabytes(__file__, encoder="bilstm", batch=batch, tokens=tokens, contender=name)
+            for name in (OURS, GROUPED, PACKED)
+        }
+        rows.append([f"{batch} x {tokens}", *(f"{peak[name]:.0f}" for name in (OURS, GROUPED, PACKED))])
+        print(rows[-1], flush=True)
+    return measure.table(["batch x tokens", OURS, GROUPED, PACKED], rows)
+
+
 def pass_cost() -> list[str]:
     """A level timed on rows x tokens of many shapes: what a pass costs beside its tokens."""
     grid = [(rows, tokens) for rows in (1, 4, 16, 64) for tokens in (5, 10, 20, 40)]
@@ -122,6 +134,7 @@ def pass_cost() -> list[str]:
     return [*measure.table(header, [figures]), "", f"A pass costs as much as {constant / slope:.0f} tokens."]
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and not measure.print_peak_of(prepare):
     measure.write_section("encoder-times", [measure.machine(), "", *times()])
+    measure.write_section("encoder-memory", memory())
     measure.write_section("encoder-pass", pass_cost())
