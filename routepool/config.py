@@ -135,7 +135,7 @@ class TrainingConfig(Settings):
         5000, "examples of the sliding bucket a batch is drawn from; doubled as the batch halves", least=1
     )
     replacement: bool = setting(True, "draw batches with replacement (the released code) or see each example once")
-    learning_rate: float = setting(3e-4, "initial rate of Adam", above=0)
+    learning_rate: float = setting(3e-4, "initial rate of Adam", above=0, most=1)
     decay: float = setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
     decay_steps: int = setting(500, "steps between two stairs", least=1)
     lowest_rate: float = setting(1e-5, "floor of the learning rate", least=0)

@@ -80,6 +80,8 @@ class Predictor:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
+        if isinstance(texts, str):  # its letters would be taken for texts
+            raise InputError("wanted texts one by one, got one string; put it in a list")
         encoded = (self.tokenizer.encode([text], self.backend.depth)[0] for text in texts)
 
         def length(text: Encoded) -> tuple[int, ...]:

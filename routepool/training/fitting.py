@@ -1,9 +1,10 @@
 """Labelled texts -> a model ready to save: vocabulary, vectors, training, calibration."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,7 +19,7 @@ from routepool.persistence import Checkpoint, SavedModel
 from routepool.probabilities import fit_temperature, probabilities, tune_thresholds
 from routepool.text import Tokenizer, Truncation
 from routepool.training.hooks import Hook
-from routepool.training.loop import Examples, Trainer
+from routepool.training.loop import DivergedError, Examples, Trainer
 from routepool.training.objective import Objective, balanced_weights
 from routepool.training.progress import Progress
 
@@ -61,6 +62,9 @@ def fit(
     checkpoint: Checkpoint | None = None,
     columns: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    start: SavedModel | None = None,
+    device: str = "cpu",
+    precision: str = "full",
 ) -> Fitted:
     """Train a model.
 
@@ -74,32 +78,65 @@ def fit(
         checkpoint: where to take training up.
         columns: to be remembered by the model.
         provenance: to be remembered by the model.
+        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's. It must
+            have the labels of the task. It stays as it is.
+        device: where to compute.
+        precision: full, or bf16 for the products inside the model.
+
+    Raises:
+        DivergedError: the loss is no longer a number; its `fitted` is what this function would have returned.
+        InterruptedTrainingError: Ctrl-C or SIGTERM; there is a checkpoint in `run`.
     """
-    tokenizer = _vocabulary(task, preset)
     torch.manual_seed(preset.training.seed)
-    model, config, known, coverage = _model(task, preset, tokenizer)
-    objective = Objective(task.labels, task.multi_label)
-    stopping, held = _dev_parts(task.dev, preset)
-    train = _examples(task.train, tokenizer, objective, config.depth)
-    if preset.training.class_weight == "balanced":
-        objective = replace(objective, weights=balanced_weights(train.targets, len(task.labels)))
-    dev = _examples(stopping, tokenizer, objective, config.depth)
-    trainer = Trainer(model, train, dev, objective, preset.training, known=known, hooks=hooks, run=run)
-    progress = trainer.fit(checkpoint)
-    temperature, thresholds = _calibrate(model, _examples(held, tokenizer, objective, config.depth), task.multi_label)
+    new = _new(task, preset) if start is None else _continued(task, preset, start)
+    data = _data(task, preset, new)
+    where = {"device": device, "precision": precision}
+    trainer = Trainer(
+        new.model, data.train, data.dev, data.objective, preset.training, known=new.known, hooks=hooks, run=run, **where
+    )
+    remembered = {"columns": columns, "training": preset.training, "provenance": provenance or {}}
+    try:
+        trainer.fit(checkpoint)
+    except DivergedError as error:
+        if trainer.progress.best_epoch >= 0:
+            error.fitted = _fitted(new, data, trainer.progress, **remembered)
+        raise
+    return _fitted(new, data, trainer.progress, **remembered)
+
+
+class _Untrained(NamedTuple):
+    """What training starts from."""
+
+    model: Classifier
+    tokenizer: Tokenizer
+    config: ModelConfig
+    known: torch.Tensor | None = None  # (V,) words with a pre-trained vector
+    coverage: tuple[word_vectors.Coverage, ...] = ()
+
+
+class _Data(NamedTuple):
+    """A task as numbers."""
+
+    train: Examples
+    dev: Examples
+    held: Examples  # to calibrate on
+    objective: Objective
+
+
+def _fitted(new: _Untrained, data: _Data, progress: Progress, **remembered: Any) -> Fitted:
+    objective = data.objective
+    temperature, thresholds = _calibrate(new.model, data.held, objective.multi_label)
     saved = SavedModel(
-        classifier=model,
-        tokenizer=tokenizer,
-        model_config=config,
-        labels=task.labels,
-        multi_label=task.multi_label,
+        classifier=new.model,
+        tokenizer=new.tokenizer,
+        model_config=new.config,
+        labels=objective.labels,
+        multi_label=objective.multi_label,
         temperature=temperature,
         thresholds=thresholds,
-        columns=columns,
-        training=preset.training,
-        provenance=provenance or {},
+        **remembered,
     )
-    return Fitted(saved, progress, Truncation.of(train.encoded), coverage)
+    return Fitted(saved, progress, Truncation.of(data.train.encoded), new.coverage)
 
 
 def _vocabulary(task: Task, preset: Preset) -> Tokenizer:
@@ -113,20 +150,50 @@ def _vocabulary(task: Task, preset: Preset) -> Tokenizer:
     )
 
 
-def _model(
-    task: Task, preset: Preset, tokenizer: Tokenizer
-) -> tuple[Classifier, ModelConfig, torch.Tensor | None, tuple[word_vectors.Coverage, ...]]:
+def _new(task: Task, preset: Preset) -> _Untrained:
+    tokenizer = _vocabulary(task, preset)
     sizes = {"vocabulary_size": len(tokenizer.words), "classes": len(task.labels)}
     if task.vectors is None:
-        return Classifier.build(preset.model, **sizes, sparse=preset.training.sparse), preset.model, None, ()
+        model = Classifier.build(preset.model, **sizes, sparse=preset.training.sparse)
+        return _Untrained(model, tokenizer, preset.model)
     loaded = word_vectors.load(task.vectors, tokenizer.words, counts=tokenizer.counts)
     config = change(preset.model, embedding_size=loaded.table.shape[1])
     model = Classifier.build(config, **sizes, sparse=preset.training.sparse)
+    known = torch.from_numpy(loaded.known)
+    _embedding(model).load_vectors(torch.from_numpy(loaded.table), known)
+    return _Untrained(model, tokenizer, config, known, loaded.coverage)
+
+
+def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
+    if (task.labels, task.multi_label) != (start.labels, start.multi_label):
+        raise InputError(
+            f"the model to go on with has {_told(start.labels, start.multi_label)}; "
+            f"the new data must have the same, got {_told(task.labels, task.multi_label)}"
+        )
+    model = deepcopy(start.classifier)
+    _embedding(model).sparse = preset.training.sparse  # a matter of training, not of the model
+    return _Untrained(model, start.tokenizer, start.model_config)
+
+
+def _told(labels: tuple[str, ...], multi_label: bool) -> str:
+    return f"{'any number' if multi_label else 'one'} of the labels {', '.join(labels[:20])}"
+
+
+def _embedding(model: Classifier) -> Embedding:
     embedding = model.get_submodule("levels.0.embedding")
     assert isinstance(embedding, Embedding)
-    known = torch.from_numpy(loaded.known)
-    embedding.load_vectors(torch.from_numpy(loaded.table), known)
-    return model, config, known, loaded.coverage
+    return embedding
+
+
+def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
+    objective = Objective(task.labels, task.multi_label)
+    train, dev, held = (
+        _examples(part, new.tokenizer, objective, new.config.depth)
+        for part in (task.train, *_dev_parts(task.dev, preset))
+    )
+    if preset.training.class_weight == "balanced":
+        objective = replace(objective, weights=balanced_weights(train.targets, len(task.labels)))
+    return _Data(train, dev, held, objective)
 
 
 def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:

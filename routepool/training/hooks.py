@@ -3,7 +3,9 @@
 import json
 import time
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -54,4 +56,9 @@ class MetricsFile(Hook):
     def on_epoch(self, report: EpochReport) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": time.time(), **asdict(report)}) + "\n")
+            file.write(json.dumps({"time": time.time(), **_finite(asdict(report))}, allow_nan=False) + "\n")
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: the loss of an epoch resumed after its last batch is null."""
+    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in values.items()}

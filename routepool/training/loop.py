@@ -1,10 +1,8 @@
 """The training loop: batches in, best model on dev out; stopped and taken up again without a trace."""
 
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,9 @@ from routepool.inference import depth_of, logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
 from routepool.text import Encoded
+from routepool.training.engine import engine
 from routepool.training.hooks import EpochReport, Hook, StepReport
+from routepool.training.interruption import stop_requests
 from routepool.training.objective import Objective
 from routepool.training.optimizer import Optimizer
 from routepool.training.progress import Progress, learning_rate
@@ -40,7 +40,13 @@ class InterruptedTrainingError(RoutepoolError):
 
 
 class DivergedError(RoutepoolError):
-    """The loss is no longer a number."""
+    """The loss is no longer a number.
+
+    Attributes:
+        fitted: from `fit`, the model of the best epoch before, ready to save; None if no epoch was finished.
+    """
+
+    fitted: Any = None
 
 
 class Trainer:
@@ -51,7 +57,7 @@ class Trainer:
     interrupted.
 
     Args:
-        model: learns in place; afterwards it holds the weights of the best epoch on dev.
+        model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev.
         train: what it learns from.
         dev: what decides the best epoch and the end.
         objective: loss and score.
@@ -59,6 +65,8 @@ class Trainer:
         known: (V,) bool, words with a pre-trained vector, which may be frozen at first.
         hooks: watch it.
         run: where checkpoints are written; None for none.
+        device: where to compute.
+        precision: full, or bf16 for the products inside the model.
     """
 
     def __init__(
@@ -72,8 +80,11 @@ class Trainer:
         known: Tensor | None = None,
         hooks: Sequence[Hook] = (),
         run: Path | None = None,
+        device: str = "cpu",
+        precision: str = "full",
     ) -> None:
-        self.model, self.train, self.dev = model, train, dev
+        self._engine = engine(device=device, precision=precision)
+        self.model, self.train, self.dev = model.to(self._engine.device), train, dev
         self.objective, self.config, self.hooks, self.run = objective, config, hooks, run
         self.optimizer = Optimizer(model, config)
         self.depth = depth_of(model)
@@ -87,12 +98,19 @@ class Trainer:
         """Train to the end, from the beginning or from a checkpoint."""
         if checkpoint is not None:
             self._restore(checkpoint)
-        with _stop_requests() as stop:
-            while not self.progress.is_over(self.config):
-                self._epoch(stop)
+        try:
+            with stop_requests() as stop:
+                while not self.progress.is_over(self.config):
+                    self._epoch(stop)
+        except DivergedError:
+            self._take_best()
+            raise
+        self._take_best()
+        return self.progress
+
+    def _take_best(self) -> None:
         self.model.load_state_dict(self.best)
         self.model.eval()
-        return self.progress
 
     def _epoch(self, stop: threading.Event) -> None:
         epoch, schedule = self.progress.epoch, self.progress.schedule
@@ -106,7 +124,7 @@ class Trainer:
                 examples += len(batch.rows)
                 self._checkpoint_between_steps(stop)
         seconds = time.perf_counter() - start
-        score = self.objective.score(logits_of(self.model, self.dev.encoded), self.dev.targets)
+        score = self._score()
         self.progress = self.progress.after_epoch(score, self.config, len(self.train.encoded))
         if self.progress.stale == 0:
             self.best = _copy(self.model)
@@ -127,6 +145,15 @@ class Trainer:
         for hook in self.hooks:
             hook.on_epoch(report)
 
+    def _score(self) -> float:
+        logits = logits_of(self.model, self.dev.encoded)
+        if not np.isfinite(logits).all():  # the last step of an epoch has no loss after it that would tell
+            raise DivergedError(
+                f"the model's answers on dev are no longer numbers after epoch {self.progress.epoch + 1}; "
+                "the best model so far is kept. Lower learning_rate"
+            )
+        return self.objective.score(logits, self.dev.targets)
+
     def _batches(self) -> Iterator[Batch]:
         epoch, schedule = self.progress.epoch, self.progress.schedule
         for index in range(self.progress.index, self._bucket.number(schedule.batch_size)):
@@ -137,17 +164,14 @@ class Trainer:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
         torch.manual_seed(_seed_of(self.config.seed, progress.epoch, progress.index))
-        device = self.optimizer.embedding.weight.device
-        targets = torch.from_numpy(self.train.targets[batch.rows]).to(device)
-        logits = self.model(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device))
-        loss = self.objective.loss(logits, targets)
+        loss = self._loss(batch)
         value = loss.item()
         if not np.isfinite(value):
             raise DivergedError(
                 f"the loss is {value} in epoch {progress.epoch + 1}, batch {progress.index + 1} (training rows "
                 f"{', '.join(map(str, batch.rows[:5]))}, ...); the best model so far is kept. Lower learning_rate"
             )
-        torch.autograd.backward(loss)
+        self._engine.backward(loss)
         rate = learning_rate(self.config, progress.step)
         self.optimizer.step(rate)
         self.progress = progress.after_step()
@@ -156,6 +180,15 @@ class Trainer:
         for hook in self.hooks:
             hook.on_step(report)
         return value
+
+    def _loss(self, batch: Batch) -> Tensor:
+        ids, mask, targets = (
+            torch.from_numpy(array).to(self._engine.device)
+            for array in (batch.ids, batch.mask, self.train.targets[batch.rows])
+        )
+        with self._engine.autocast():
+            logits = self.model(ids, mask)
+        return self.objective.loss(logits.float(), targets)
 
     def _checkpoint_between_steps(self, stop: threading.Event) -> None:
         every = self.config.checkpoint_steps
@@ -168,9 +201,11 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         assert self.run is not None
+        at_best = self.progress.index == 0 and self.progress.stale == 0
         tensors = {
             **{f"model/{name}": tensor for name, tensor in self.model.state_dict().items()},
-            **{f"best/{name}": tensor for name, tensor in self.best.items()},
+            # Not written twice: word vectors are most of a checkpoint.
+            **{f"best/{name}": tensor for name, tensor in ({} if at_best else self.best).items()},
             **{f"optimizer/{name}": tensor for name, tensor in self.optimizer.tensors().items()},
         }
         write_checkpoint(self.run, tensors, self.progress.to_dict())
@@ -182,7 +217,7 @@ class Trainer:
             part, _, inner = name.partition("/")
             parts[part][inner] = tensor
         self.model.load_state_dict(parts["model"])
-        self.best = parts["best"]
+        self.best = parts["best"] or _copy(self.model)
         self.optimizer.load(parts["optimizer"])
         self.progress = Progress.from_dict(checkpoint.state)
 
@@ -193,26 +228,3 @@ def _copy(model: Classifier) -> dict[str, Tensor]:
 
 def _seed_of(*key: int) -> int:
     return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
-
-
-@contextmanager
-def _stop_requests() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set: the step under way is finished first. A second one ends at once."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before: dict[signal.Signals, Any] = {}
-
-    def ask(number: int, frame: object) -> None:
-        stop.set()
-        for name, handler in before.items():
-            signal.signal(name, handler)
-
-    for name in (signal.SIGINT, signal.SIGTERM):
-        before[name] = signal.signal(name, ask)
-    try:
-        yield stop
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

@@ -48,6 +48,9 @@ class Objective:
                 if label not in places:
                     raise InputError(f"unknown label {label!r}; the model knows {', '.join(self.labels[:20])}")
         if not self.multi_label:
+            for row, of_text in enumerate(labels):
+                if len(of_text) != 1:
+                    raise InputError(f"text {row + 1} must have one label, got {len(of_text)}; or use multi_label")
             return np.array([places[label] for (label,) in labels], dtype=np.int64)
         table = np.zeros((len(labels), len(self.labels)), dtype=np.int64)
         for row, of_text in enumerate(labels):
@@ -56,12 +59,11 @@ class Objective:
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Mean over the texts; with weights, of the weighted losses, so that a batch of rare texts counts for more."""
+        weights = None if self.weights is None else self.weights.to(logits.device)
         if self.multi_label:
-            return functional.binary_cross_entropy_with_logits(
-                logits, targets.to(logits.dtype), pos_weight=self.weights
-            )
+            return functional.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), pos_weight=weights)
         each = functional.cross_entropy(logits, targets, reduction="none")
-        return each.mean() if self.weights is None else (each * self.weights[targets]).mean()
+        return each.mean() if weights is None else (each * weights[targets]).mean()
 
     def score(self, logits: Floats, targets: NDArray[np.int64]) -> float:
         """What early stopping looks at, from 0 to 1.

@@ -5,7 +5,9 @@ from torch import Tensor, nn
 
 from routepool.config import TrainingConfig
 from routepool.embedding import Embedding
+from routepool.errors import InputError
 from routepool.model import Classifier
+from routepool.training.lazy_adam import LazyAdam
 
 
 class Optimizer:
@@ -19,6 +21,8 @@ class Optimizer:
     def __init__(self, model: Classifier, config: TrainingConfig) -> None:
         self.config = config
         self.embedding: Embedding = model.get_submodule("levels.0.embedding")  # type: ignore[assignment]
+        if config.l2_on_embeddings and self.embedding.sparse:
+            raise InputError("l2_on_embeddings moves every word vector at every step: it needs sparse=false, got true")
         table = self.embedding.weight
         dense = {name: parameter for name, parameter in model.named_parameters() if parameter is not table}
         if not self.embedding.sparse:
@@ -26,7 +30,7 @@ class Optimizer:
         self._dense = dense
         self._penalised = [p for name, p in dense.items() if self._is_penalised(name, p)]
         self._adam = torch.optim.Adam(dense.values(), lr=config.learning_rate, fused=True)
-        self._lazy = torch.optim.SparseAdam([table], lr=config.learning_rate) if self.embedding.sparse else None
+        self._lazy = LazyAdam(table) if self.embedding.sparse else None
 
     def _is_penalised(self, name: str, parameter: nn.Parameter) -> bool:
         if parameter is self.embedding.weight:
@@ -35,18 +39,22 @@ class Optimizer:
 
     def step(self, rate: float) -> None:
         """Apply the gradients and forget them."""
+        if self._lazy is not None:
+            self._lazy.step(rate, clip=self.config.clip)
+        learning = [parameter for parameter in self._dense.values() if parameter.grad is not None]
+        if not learning:
+            return
         self._add_penalty()
-        self._clip()
-        for optimizer in self._optimizers():
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+        nn.utils.clip_grad_value_(learning, self.config.clip)
+        for group in self._adam.param_groups:
+            group["lr"] = rate
+        self._adam.step()
+        self._adam.zero_grad(set_to_none=True)
 
     def _add_penalty(self) -> None:
-        if self.config.l2 == 0:
-            return
         learning = [parameter for parameter in self._penalised if parameter.grad is not None]
+        if self.config.l2 == 0 or not learning:
+            return
         gradients = [parameter.grad for parameter in learning]
         torch._foreach_add_(gradients, [p.detach() for p in learning], alpha=2 * self.config.l2)  # type: ignore[arg-type]
         self._keep_frozen()
@@ -56,34 +64,27 @@ class Optimizer:
         if self.embedding.frozen is not None and not self.embedding.sparse and table.grad is not None:
             table.grad.masked_fill_(self.embedding.frozen.unsqueeze(1), 0)
 
-    def _clip(self) -> None:
-        nn.utils.clip_grad_value_(self._dense.values(), self.config.clip)
-        table = self.embedding.weight
-        if self._lazy is not None and table.grad is not None:
-            gradient = table.grad.coalesce()  # torch's clipping refuses sparse gradients
-            gradient.values().clamp_(-self.config.clip, self.config.clip)
-            table.grad = gradient
-
-    def _optimizers(self) -> list[torch.optim.Optimizer]:
-        return [self._adam] if self._lazy is None else [self._adam, self._lazy]
-
     def tensors(self) -> dict[str, Tensor]:
         """The moments, by names that a checkpoint can hold."""
-        return {
-            f"{place}.{index}.{key}": torch.as_tensor(value)
-            for place, optimizer in enumerate(self._optimizers())
-            for index, state in optimizer.state_dict()["state"].items()
+        dense = {
+            f"dense.{index}.{key}": value
+            for index, state in self._adam.state_dict()["state"].items()
             for key, value in state.items()
         }
+        lazy = {} if self._lazy is None else self._lazy.tensors()
+        return {**dense, **{f"lazy.{key}": value for key, value in lazy.items()}}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
         """Take up what `tensors` gave."""
-        for place, optimizer in enumerate(self._optimizers()):
-            state: dict[int, dict[str, Tensor | int]] = {}
-            for name, tensor in tensors.items():
-                of, index, key = name.split(".", 2)
-                if int(of) == place:
-                    # SparseAdam counts its steps in a plain number, Adam in a tensor.
-                    counts = key == "step" and optimizer is self._lazy
-                    state.setdefault(int(index), {})[key] = int(tensor) if counts else tensor
-            optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+        dense: dict[int, dict[str, Tensor]] = {}
+        lazy: dict[str, Tensor] = {}
+        for name, tensor in tensors.items():
+            of, key = name.split(".", 1)
+            if of == "lazy":
+                lazy[key] = tensor
+            else:
+                index, key = key.split(".", 1)
+                dense.setdefault(int(index), {})[key] = tensor
+        self._adam.load_state_dict({**self._adam.state_dict(), "state": dense})
+        if self._lazy is not None:
+            self._lazy.load(lazy)

@@ -1,0 +1,107 @@
+"""The command line: `routepool train`, `evaluate`, `predict`, `data`, `vectors`, `presets`, `demo`.
+
+Each command is declared in a file of its own that imports nothing heavy: `routepool --help` must not wait for torch.
+What a command does lies below it, imported when it runs.
+"""
+
+import logging
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import routepool
+from routepool.cli import data, demo, evaluate, predict, presets, screen, train, vectors
+from routepool.cli.options import MultiLabelCommand
+from routepool.errors import RoutepoolError
+
+logger = logging.getLogger(__name__)
+
+BROKEN_PIPE, INTERRUPTED = 141, 130  # what a shell reports of a program ended by these signals
+
+
+class _Commands(TyperGroup):
+    """All commands, with errors told in one line: no traceback for what a user can mend."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # here, where a reader who went away can still be handled
+        except BrokenPipeError as error:
+            _forget_output()
+            raise typer.Exit(BROKEN_PIPE) from error
+        except KeyboardInterrupt as error:
+            screen.note("stopped")
+            raise typer.Exit(INTERRUPTED) from error
+        except (RoutepoolError, OSError, MemoryError) as error:
+            logger.debug("the error in full", exc_info=True)
+            screen.note(f"error: {_told(error)}")
+            raise typer.Exit(1) from error
+        return result
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        screen.say(f"routepool {routepool.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what happens in detail, errors in full.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Text classification by dynamic routing: small models that train on a laptop and show which word went where.
+
+    From a CSV of labelled texts to predictions in three commands:
+
+    `routepool train reviews.csv --out runs/reviews`
+
+    `routepool evaluate runs/reviews more-reviews.csv`
+
+    `routepool predict runs/reviews new-texts.csv`
+    """
+    screen.set_up_logging(verbose=verbose)
+
+
+app.command("train", cls=MultiLabelCommand)(train.train)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
+app.add_typer(data.app, name="data")
+app.command("vectors")(vectors.vectors)
+app.command("presets")(presets.presets)
+app.command("demo")(demo.demo)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code: 1 for an error, 2 for a wrong command."""
+    app(prog_name="routepool")
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, RoutepoolError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory; use a smaller batch_size, or cut long texts with --set max_words=..."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _forget_output() -> None:
+    """Let the interpreter close standard output in peace: its reader is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,54 @@
+"""Options that several commands share, so that each has one name and one help."""
+
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from routepool.config import ModelConfig, Settings, TextConfig, TrainingConfig
+
+SEPARATOR = "|"  # between the labels of a text
+GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
+
+TextColumn = Annotated[
+    str | None, typer.Option("--text-column", metavar="C", help="Column of the text: a name, or a number from 1.")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label-column", metavar="C", help="Column of the label: a name, or a number from 1.")
+]
+OnError = Annotated[
+    str, typer.Option("--on-error", metavar="raise|skip", help="Rows that cannot be read: stop, or skip and list them.")
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as latin-1; a byte order mark wins.")]
+MultiLabel = Annotated[
+    str | None,
+    typer.Option("--multi-label", metavar="[SEP]", help="A text may have any number of labels, joined by SEP, else |."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with scores as fractions.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a trained model.")]
+
+
+def help_of(name: str) -> str:
+    """What the declaration of a setting says of it.
+
+    >>> help_of("seed")
+    'Of initial weights, batches and dropout.'
+    """
+    declared = {item.name: str(item.metadata["help"]) for group in GROUPS.values() for item in fields(group)}
+    text = declared[name]
+    return f"{text[0].upper()}{text[1:]}."
+
+
+class MultiLabelCommand(TyperCommand):
+    """A command whose `--multi-label` may stand alone: what follows is its separator only if it looks like one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give a lone `--multi-label` its usual separator."""
+        for place, argument in enumerate(args):
+            following = args[place + 1] if place + 1 < len(args) else ""
+            looks_like_one = following and following[0] != "-" and not any(map(str.isalnum, following))
+            if argument == "--multi-label" and not looks_like_one:
+                args = [*args[:place], f"--multi-label={SEPARATOR}", *args[place + 1 :]]
+        return super().parse_args(ctx, args)

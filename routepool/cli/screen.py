@@ -1,0 +1,84 @@
+"""What the commands show: plain lines and tables on standard output, notes and errors on standard error."""
+
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn
+from rich.table import Table
+
+out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+_SHOWN = 20  # skipped rows that are listed
+
+
+def say(text: str) -> None:
+    """One line of a command's result."""
+    out.print(one_line(text))
+
+
+def note(text: str) -> None:
+    """One line beside the result: what was decided, skipped or went wrong."""
+    err.print(one_line(text))
+
+
+def one_line(text: str) -> str:
+    r"""Text from a file or a path as it is safe to show: on one line, no control characters.
+
+    >>> one_line("row 3:\n\x1b[31mred")
+    'row 3: \ufffd[31mred'
+    """
+    flat = " ".join(text.splitlines())
+    return "".join(character if character.isprintable() else "\ufffd" for character in flat)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table whose first column is text and whose others are numbers."""
+    shown = Table(title=one_line(title), title_justify="left", box=None, pad_edge=False)
+    for place, column in enumerate(columns):
+        shown.add_column(one_line(column), justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        shown.add_row(*(one_line(str(cell)) for cell in row))
+    # Wide enough for every column: a table in a pipe is not cut to the width of a terminal that is not there.
+    out.print(shown, width=None if out.is_terminal else 10_000)
+
+
+def list_skipped(source: str, skipped: Sequence[tuple[int, str]], count: int) -> None:
+    """Say which rows were left out."""
+    if count:
+        note(f"{source}: {count} rows skipped")
+    for row, reason in skipped[:_SHOWN]:
+        note(f"  row {row}: {reason}")
+    if count > _SHOWN:
+        note(f"  and {count - _SHOWN} more")
+
+
+def progress(*columns: ProgressColumn, shown: bool = True) -> Progress:
+    """A bar on standard error if a person watches it; notes meanwhile stay above it."""
+    return Progress(
+        *columns,
+        console=err,
+        transient=True,
+        disable=not (shown and err.is_terminal),
+        redirect_stdout=False,  # lines for a file or a pipe go there, not to the terminal
+    )
+
+
+def set_up_logging(*, verbose: bool) -> None:
+    """Warnings of the library as lines on standard error; with `verbose`, everything it logs."""
+    root = logging.getLogger("routepool")
+    for old in [handler for handler in root.handlers if isinstance(handler, _Notes)]:
+        root.removeHandler(old)
+    root.addHandler(_Notes())
+    root.setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
+class _Notes(logging.Handler):
+    """Log records as notes; the traceback of one follows it as it is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"{record.levelname.lower()}: {record.getMessage()}")
+        if record.exc_info:
+            sys.stderr.write(logging.Formatter().formatException(record.exc_info) + "\n")

@@ -1,0 +1,83 @@
+"""Presets as TOML files: tables [model], [training] and [text], and optionally the preset they start from."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from routepool.cli.options import GROUPS
+from routepool.config import Preset, Settings, TextConfig
+from routepool.errors import InputError, unknown
+
+Tables = dict[str, dict[str, Any]]
+
+
+class PresetFile(NamedTuple):
+    """What a TOML file asks for."""
+
+    base: str
+    tables: Tables
+
+
+def read_preset(path: Path) -> PresetFile:
+    """Read a file; names of settings are checked here, their values where they are used."""
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not a TOML file ({error}); `routepool presets default` prints one") from error
+    base = values.pop("base", "default")
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base must be the name of a preset, got {base!r}")
+    for name, table in values.items():
+        if name not in GROUPS:
+            raise _in_file(path, unknown("table", name, ["base", *GROUPS]))
+        if not isinstance(table, dict):
+            raise InputError(f"{path}: {name} must be a table of settings, [{name}], got {table!r}")
+        _check_names(path, table, GROUPS[name])
+    return PresetFile(base, values)
+
+
+def to_toml(preset: Preset) -> str:
+    """A preset as a file to change and train with; each setting's help stands beside it.
+
+    How text is read depends on the data, so those settings are comments until somebody sets one.
+    """
+    lines = []
+    for name, settings in (("model", preset.model), ("training", preset.training), ("text", preset.text)):
+        lines += ["", f"[{name}]", *_lines(settings)]
+    return "\n".join(lines[1:]) + "\n"
+
+
+def _lines(settings: Settings) -> list[str]:
+    lines = []
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        usual = isinstance(settings, TextConfig) and value == item.default
+        lines.append(f"{'# ' if usual else ''}{item.name} = {_toml(value)}  # {item.metadata['help']}")
+    return lines
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
+
+
+def _check_names(path: Path, table: Mapping[str, Any], group: type[Settings]) -> None:
+    known = [item.name for item in fields(group)]
+    for key in table:
+        if key not in known:
+            raise _in_file(path, unknown("setting", key, known))
+
+
+def _in_file(path: Path, error: InputError) -> InputError:
+    return type(error)(f"{path}: {error}")

@@ -1,0 +1,37 @@
+"""Where and in what precision a model is computed: the part of training that accelerate does."""
+
+import os
+from typing import Any
+
+from routepool.checks import one_of
+
+PRECISIONS = {"full": "no", "bf16": "bf16"}  # our names and accelerate's
+_DEVICE = "ACCELERATE_TORCH_DEVICE"
+
+
+def engine(*, device: str = "cpu", precision: str = "full") -> Any:
+    """An `accelerate.Accelerator`: its `device`, `autocast` and `backward` are what the loop uses.
+
+    Args:
+        device: of torch, such as cpu, cuda or cuda:1.
+        precision: full, or bf16 for the products inside the model; weights, loss and optimiser stay full.
+
+    >>> engine().device
+    device(type='cpu')
+    """
+    # Here and not above: the import takes more than a second, which only a training should pay.
+    from accelerate import Accelerator  # type: ignore[import-untyped] # noqa: PLC0415
+    from accelerate.state import AcceleratorState  # type: ignore[import-untyped] # noqa: PLC0415
+
+    mixed = PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))]
+    # accelerate keeps the choices of its first use for the life of the process; each training makes its own.
+    AcceleratorState._reset_state(reset_partial_state=True)
+    before = os.environ.get(_DEVICE)
+    os.environ[_DEVICE] = device  # the only way to name one of several
+    try:
+        return Accelerator(cpu=device == "cpu", mixed_precision=mixed)
+    finally:
+        if before is None:
+            del os.environ[_DEVICE]
+        else:
+            os.environ[_DEVICE] = before
