@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from routepool.aggregation import StandardRouting as StandardRouting
     from routepool.aggregation import StructuredAttention as StructuredAttention
     from routepool.model import Classifier as Classifier
+    from routepool.predictor import load as load
 
 __version__ = "0.1.0.dev0"
 
@@ -37,6 +38,7 @@ _HOMES = {
     "SelfAttention": "routepool.aggregation",
     "StandardRouting": "routepool.aggregation",
     "StructuredAttention": "routepool.aggregation",
+    "load": "routepool.predictor",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605
