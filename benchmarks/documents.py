@@ -1,6 +1,6 @@
 """Do document models learn? The paper's sum against `average=True` on full-length reviews, from the first step.
 
-python benchmarks/documents.py     rewrites the table and the picture of docs/architecture.md (about 40 minutes)
+python benchmarks/documents.py     rewrites the table and the picture of docs/architecture.md (about 25 minutes)
 """
 
 import os
@@ -16,7 +16,7 @@ from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 STEPS, BATCH, EVERY = 250, 32, 50
 VECTORS = "vectors/glove.6B.100d.f16.npz"
-RUNS = [(200, average, seed) for seed in (0, 1, 2) for average in (False, True)]
+RUNS = [(200, average, seed) for seed in (0, 1) for average in (False, True)]
 RUNS += [(100, average, 0) for average in (False, True)]
 
 

@@ -24,6 +24,7 @@ from routepool.training import (
     Progress,
     StepReport,
     Trainer,
+    buffers,
 )
 
 TABLE = "levels.0.embedding.weight"
@@ -230,3 +231,24 @@ def test_an_epoch_resumed_after_its_last_batch_has_no_loss_and_still_a_line_of_j
 def test_a_training_without_dev_texts_is_refused() -> None:
     with pytest.raises(InputError, match="needs a dev set"):
         planted.train(of=planted.task(dev=0))
+
+
+@pytest.mark.parametrize(("library", "expected"), [("glibc", [(-4, 0), (-4, 65_536)]), ("", [])])
+def test_memory_is_kept_between_steps_under_glibc_alone_and_given_back_after_an_error_too(
+    library: str, expected: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, ...]] = []
+
+    class Recorder:
+        def mallopt(self, name: int, value: int) -> None:
+            calls.append((name, value))
+
+        def malloc_trim(self, left: int) -> None:
+            calls.append((left,))
+
+    monkeypatch.setattr("routepool.training.buffers.ctypes.CDLL", lambda name: Recorder())
+    monkeypatch.setattr("routepool.training.buffers.platform.libc_ver", lambda: (library, ""))
+    with pytest.raises(ZeroDivisionError), buffers.kept_buffers():
+        raise ZeroDivisionError
+    assert [call for call in calls if call[0] == -4] == expected
+    assert calls[-1:] == ([(0,)] if library else [])

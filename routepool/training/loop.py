@@ -19,6 +19,7 @@ from routepool.inference import depth_of, logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
 from routepool.text import Encoded
+from routepool.training.buffers import kept_buffers
 from routepool.training.engine import engine
 from routepool.training.hooks import EpochReport, Hook, StepReport
 from routepool.training.interruption import stop_requests
@@ -99,7 +100,7 @@ class Trainer:
         if checkpoint is not None:
             self._restore(checkpoint)
         try:
-            with stop_requests() as stop:
+            with stop_requests() as stop, kept_buffers():
                 while not self.progress.is_over(self.config):
                     self._epoch(stop)
         except DivergedError:
