@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import cast
 
@@ -28,15 +27,6 @@ def test_help_imports_nothing_heavy() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[-1] == "[]"
-
-
-def test_help_takes_under_half_a_second() -> None:
-    def seconds() -> float:
-        start = time.perf_counter()
-        assert run_process("--help").returncode == 0
-        return time.perf_counter() - start
-
-    assert min(seconds() for _ in range(4)) < 0.5
 
 
 @pytest.mark.parametrize("name", COMMANDS)
