@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from tiny_vectors import GLOVE, ROWS, WORDS, cached_files, written
 
 from routepool import vectors
 from routepool.errors import InputError
-
-GLOVE = "the 0.5 -1\ngut 2 3e-1\n电影 4 5\n👩‍👩‍👧 6 7\n. . . 8 9\n"
-WORDS = ["电影", "absent", "the", ". . ."]
-ROWS: list[list[float]] = [[4, 5], [0, 0], [0.5, -1], [8, 9]]
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +18,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("ROUTEPOOL_CACHE", str(folder))
     return folder
-
-
-def cached_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def written(path: Path, content: str | bytes) -> str:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return str(path)
 
 
 def arrays(words: list[str], table: object) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from tiny_vectors import GLOVE, ROWS, WORDS, cached_files, written
 
 from routepool import vectors
 from routepool.errors import InputError, MissingPackageError
@@ -18,9 +19,6 @@ from routepool.registry import Extra, Registry
 from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Tokenizer
 from routepool.vectors import files
 
-GLOVE = "the 0.5 -1\ngut 2 3e-1\n电影 4 5\n👩‍👩‍👧 6 7\n. . . 8 9\n"
-WORDS = ["电影", "absent", "the", ". . ."]
-ROWS: list[list[float]] = [[4, 5], [0, 0], [0.5, -1], [8, 9]]
 HAS_WORDLLAMA = importlib.util.find_spec("wordllama") is not None
 needs_wordllama = pytest.mark.skipif(not HAS_WORDLLAMA, reason='needs pip install "routepool[vectors]"')
 
@@ -30,15 +28,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("ROUTEPOOL_CACHE", str(folder))
     return folder
-
-
-def cached_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def written(path: Path, content: str | bytes) -> str:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return str(path)
 
 
 def test_a_file_that_is_not_there_is_named_with_the_known_names(tmp_path: Path) -> None:
