@@ -97,8 +97,8 @@ def limit(rate: float) -> str:
         f"{flop_of_token * 0.75 * batch * tokens / rate / 1e6:.0f} ms at {batch} x {tokens}" for batch, tokens in SHAPES
     ]
     return (
-        f"A plain product of matrices reaches {rate:.0f} GFLOP/s in the same run. At that rate the bilstm's arithmetic for "
-        f"the real tokens alone takes {', '.join(times)}, forward and backward."
+        f"A plain product of matrices reaches {rate:.0f} GFLOP/s in the same run. At that rate the bilstm's arithmetic "
+        f"for the real tokens alone takes {', '.join(times)}, forward and backward."
     )
 
 
