@@ -132,7 +132,7 @@ def test_wordllama_has_a_vector_for_every_word() -> None:
 
 
 @needs_wordllama
-def test_a_wordllama_vector_is_the_mean_of_the_sub_words() -> None:
+def test_a_wordllama_vector_is_three_tenths_of_the_mean_of_the_sub_words() -> None:
     spec = importlib.util.find_spec("wordllama")
     assert spec is not None
     assert spec.origin is not None
@@ -141,7 +141,8 @@ def test_a_wordllama_vector_is_the_mean_of_the_sub_words() -> None:
     tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
     ids = json.loads(tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
     expected = [parts[ids["▁film"]], (parts[ids["▁film"]] + parts[ids["ic"]]) / 2]
-    np.testing.assert_allclose(vectors.load("wordllama", ["film", "filmic"]).table, expected, rtol=1e-6)
+    found = vectors.load("wordllama", ["film", "filmic"]).table
+    np.testing.assert_allclose(found, 0.3 * np.array(expected), rtol=1e-5)
 
 
 @needs_wordllama

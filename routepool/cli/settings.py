@@ -39,7 +39,7 @@ def default_preset(*, document: bool = False) -> Preset:
     """The settings of a user who names none."""
     batch = 32 if document else 64
     return Preset(
-        ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=0.4),
+        ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=0.5),
         TrainingConfig(
             epochs=30,
             patience=5,
