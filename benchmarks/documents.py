@@ -5,13 +5,19 @@ python benchmarks/documents.py     rewrites the table and the picture of docs/ar
 
 import os
 import sys
+from dataclasses import replace
+from functools import partial
 from statistics import mean
 
 import measure
 import torch
+from torch import Tensor, nn
 
-from routepool.config import ModelConfig, Preset, TextConfig, TrainingConfig
+from routepool import StandardRouting
+from routepool.aggregation.messages import LinearMessages
+from routepool.config import ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.datasets import load_named
+from routepool.inference import traces
 from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 STEPS, BATCH, EVERY = 250, 32, 50
@@ -54,6 +60,31 @@ def train(task: Task, size: int, average: bool, seed: int) -> Curve:
     return curve
 
 
+def norms_at_start(task: Task) -> str:
+    """How long the sums of capsules are before anything is learned: median over 64 reviews, last round, by level."""
+    task = replace(task, train=task.train[:64], dev=task.dev[:1])
+    found: list[str] = []
+    for average in (False, True):
+        settings = preset(200, average, 0)
+        settings = replace(settings, training=change(settings.training, learning_rate=1e-12, batch_size=64))
+        model = fit(task, settings).saved  # a step too small to change anything
+        norms: dict[int, list[Tensor]] = {0: [], 1: []}
+        for place, kept in norms.items():
+            aggregator = model.classifier.get_submodule(f"levels.{place}.aggregator")
+            aggregator.register_forward_pre_hook(partial(_keep_norms, kept))
+        list(traces(model.classifier, model.tokenizer.encode([example.text for example in task.train], 2)))
+        words, sentences = (float(torch.cat(of_level).median()) for of_level in norms.values())
+        found.append(f"{words:.1f} and {sentences:.1f} with {'the average' if average else 'the sum'}")
+    return f"Median norm of what a capsule receives before training, words and sentences: {', '.join(found)}."
+
+
+def _keep_norms(kept: list[Tensor], aggregator: nn.Module, inputs: tuple[Tensor, Tensor]) -> None:
+    assert isinstance(aggregator, StandardRouting)
+    states, mask = inputs
+    messages = LinearMessages(states, aggregator.weight, aggregator.bias)
+    kept.append(aggregator.rounds(messages, mask.unsqueeze(1))[-1].sums.norm(dim=-1)[mask.any(1)].flatten())
+
+
 def report(curves: dict[tuple[int, bool, int], Curve]) -> list[str]:
     header = ["size", "capsule receives", "seed", *(f"to step {EVERY * (i + 1)}" for i in range(STEPS // EVERY)), "dev"]
     rows = [
@@ -77,5 +108,7 @@ if __name__ == "__main__":
         labels=parts.train.labels,
         vectors=os.path.join(os.environ["ROUTEPOOL_DATA"], VECTORS),  # noqa: PTH118
     )
+    norms = norms_at_start(task)
+    print(norms, flush=True)
     curves = {run: train(task, *run) for run in RUNS}
-    measure.write_section("documents", report(curves), page="architecture.md")
+    measure.write_section("documents", [norms, "", *report(curves)], page="architecture.md")

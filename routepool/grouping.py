@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-# A pass through a level costs as much as this many tokens, however few it reads (benchmarks/encoder.py measures it): a
-# group must save more padding than that to be worth a pass of its own.
+# A pass through a level costs about as much as this many tokens, however few it reads (benchmarks/encoder.py: 96 to 126
+# in two runs): a group must save more padding than that to be worth a pass of its own.
 PASS_COST = 128
 
 

@@ -53,6 +53,18 @@ def test_both_forms_are_the_loop_of_the_paper(form: Form, messages: str, iterati
         torch.testing.assert_close(gradient, wanted_gradient, atol=1e-11, rtol=1e-10)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_float32_at_the_papers_size_is_the_loop_to_1e_5(form: Form) -> None:
+    torch.manual_seed(0)
+    layer = form(400)
+    states, lengths = torch.randn(2, 20, 400).tanh(), [20, 7]
+    wanted, _ = route_by_the_paper(
+        states, lengths, layer.weight, layer.bias, iterations=3, reverse=form is ReverseRouting, tanh=False
+    )
+    mask = torch.arange(20) < torch.tensor(lengths).unsqueeze(1)
+    torch.testing.assert_close(layer(states, mask)[0], wanted.flatten(1), atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("messages", ["linear", "tanh"])
 @pytest.mark.parametrize("form", FORMS)
 def test_trace_ends_where_forward_ends(form: Form, messages: str) -> None:
