@@ -57,6 +57,17 @@ def test_the_temperature_stays_within_its_bounds(right: bool, expected: float) -
         assert cost_of_bound == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_being_right_on_few_texts_is_no_certainty(multi_label: bool) -> None:
+    logits = np.array([[9.0, -9.0]] * 10 + [[-9.0, 9.0]] * 10)
+    targets = np.array([0] * 10 + [1] * 10)
+    temperature = fit_temperature(
+        logits, np.eye(2, dtype=np.int64)[targets] if multi_label else targets, multi_label=multi_label
+    )
+    surest = probabilities(logits, temperature=temperature, multi_label=multi_label).max()
+    assert surest == pytest.approx(21 / 22, abs=1e-3)  # 20 right of 20, by Laplace's rule
+
+
 def test_without_texts_the_temperature_is_one() -> None:
     assert fit_temperature(np.empty((0, 2)), np.empty(0, np.int64)) == 1.0
 
