@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from routepool.aggregation import SelfAttention as SelfAttention
     from routepool.aggregation import StandardRouting as StandardRouting
     from routepool.aggregation import StructuredAttention as StructuredAttention
+    from routepool.classifier import TextClassifier as TextClassifier
     from routepool.model import Classifier as Classifier
+    from routepool.predictor import Predictor as Predictor
     from routepool.predictor import load as load
 
 __version__ = "0.1.0.dev0"
@@ -34,10 +36,12 @@ _HOMES = {
     "MaxPooling": "routepool.aggregation",
     "MeanPooling": "routepool.aggregation",
     "MultiHopAttention": "routepool.aggregation",
+    "Predictor": "routepool.predictor",
     "ReverseRouting": "routepool.aggregation",
     "SelfAttention": "routepool.aggregation",
     "StandardRouting": "routepool.aggregation",
     "StructuredAttention": "routepool.aggregation",
+    "TextClassifier": "routepool.classifier",
     "load": "routepool.predictor",
 }
 

@@ -7,10 +7,11 @@ import pytest
 from cli_runs import succeed
 
 from routepool.cli.assignments import parse_value
-from routepool.cli.settings import Asked, default_preset, from_dict, named_preset, preset_names, resolve, to_dict
+from routepool.cli.settings import Asked, from_dict, resolve, to_dict
 from routepool.cli.toml import to_toml
 from routepool.config import Preset, TextConfig, change, preset
 from routepool.errors import InputError, UnknownNameError
+from routepool.settings import default_preset, named_preset, preset_names
 
 SHORT, LONG = ["a short text"], ["word " * 61]
 
@@ -65,6 +66,14 @@ def test_paper_is_the_row_of_the_set_or_of_the_set_most_like_it() -> None:
     assert settled(preset="paper", data="yelp2013").training == preset("paper-yelp2013").training
     assert settled(preset="paper").training == preset("paper-sst2").training
     assert settled(preset="released", texts=LONG) == preset("released-imdb")
+
+
+def test_max_and_mean_pooling_are_flat_in_the_paper() -> None:
+    for family, pooling in [("paper", "max"), ("paper-imdb", "mean"), ("released", "mean")]:
+        assert settled(f"aggregator={pooling}", preset=family, texts=LONG).model.depth == 1
+        assert settled(f"aggregator={pooling}", "depth=2", preset=family, texts=LONG).model.depth == 2
+    assert settled("aggregator=max", texts=LONG).model.depth == 2
+    assert settled("aggregator=attention", preset="paper", texts=LONG).model.depth == 2
 
 
 @pytest.mark.parametrize(("data", "separator"), [("sst2", ""), ("imdb", "<sssss>")])

@@ -6,10 +6,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from routepool.config import ModelConfig, Settings, TextConfig, TrainingConfig
+from routepool.settings import GROUPS
 
 SEPARATOR = "|"  # between the labels of a text
-GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
 
 TextColumn = Annotated[
     str | None, typer.Option("--text-column", metavar="C", help="Column of the text: a name, or a number from 1.")
@@ -27,6 +26,15 @@ MultiLabel = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with scores as fractions.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Texts = Annotated[str, typer.Argument(metavar="FILE|-", help="Texts; - or nothing is standard input.")]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="csv|tsv|jsonl|lines",
+        help="Of the input; else by the file's name, lines for a stream.",
+    ),
+]
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a trained model.")]
 
 

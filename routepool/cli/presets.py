@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.settings import named_preset, preset_names
 from routepool.cli.toml import to_toml
+from routepool.settings import named_preset, preset_names
 
 _TOLD = {
     "default": "routing on a bidirectional LSTM, for any data",

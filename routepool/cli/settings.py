@@ -3,17 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from routepool.cli.assignments import assign, change_group, parse_assignments, parse_value, set_field
-from routepool.cli.options import GROUPS
+from routepool.cli.assignments import parse_assignments, parse_value
 from routepool.cli.toml import PresetFile, read_preset
-from routepool.config import PRESETS, ModelConfig, Preset, TextConfig, TrainingConfig, preset
-from routepool.errors import unknown
+from routepool.config import ModelConfig, Preset, TextConfig, TrainingConfig, change
+from routepool.settings import (
+    GROUPS,
+    as_flat_as_the_paper,
+    assign,
+    change_group,
+    is_document,
+    named_preset,
+    preset_names,
+    set_field,
+)
 
-DOCUMENT_WORDS = 60  # a median above this, and texts are read as sentences of words
-FAMILIES = ("paper", "released")
 _TOKENISED = {
     **dict.fromkeys(("sst1", "sst2"), TextConfig(split="spaces")),
     **dict.fromkeys(("yelp2013", "yelp2014", "imdb"), TextConfig(split="spaces", separator="<sssss>")),
@@ -35,49 +40,6 @@ class Asked:
     assignments: Sequence[str] = ()
 
 
-def default_preset(*, document: bool = False) -> Preset:
-    """The settings of a user who names none."""
-    batch = 32 if document else 64
-    return Preset(
-        ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=0.5),
-        TrainingConfig(
-            epochs=30,
-            patience=5,
-            batch_size=batch,
-            smallest_batch=batch,
-            window=256,
-            replacement=False,
-            learning_rate=1e-3,
-            decay=0.95,
-            decay_steps=500,
-            l2=1e-6,
-            calibration=0.3,
-            frozen_epochs=1,
-        ),
-    )
-
-
-def preset_names() -> list[str]:
-    """Every name that `named_preset` knows."""
-    return ["default", *FAMILIES, *PRESETS]
-
-
-def named_preset(name: str, *, data: str = "", document: bool = False) -> Preset:
-    """The preset of that name; `paper` and `released` are those of the data set, or of the set most like it.
-
-    >>> named_preset("paper", document=True) == preset("paper-imdb")
-    True
-    """
-    if name == "default":
-        return default_preset(document=document)
-    if name in FAMILIES:
-        own = f"{name}-{data}"
-        return preset(own if own in PRESETS else f"{name}-imdb" if document else f"{name}-sst2")
-    if name not in PRESETS:
-        raise unknown("preset", name, preset_names())
-    return preset(name)
-
-
 def resolve(asked: Asked, *, data: str, texts: Sequence[str]) -> Preset:
     """The settings for this data.
 
@@ -91,24 +53,35 @@ def resolve(asked: Asked, *, data: str, texts: Sequence[str]) -> Preset:
         file = read_preset(Path(asked.preset))
     assigned = parse_assignments(asked.assignments)
     depth = parse_value(assigned["depth"], 1) if "depth" in assigned else file.tables.get("model", {}).get("depth")
-    document = is_document(texts) if depth is None else depth != 1
-    chosen = replace(named_preset(file.base, data=data, document=document), text=text_settings(data))
+    document = is_document(texts, depth)
+    model = {**file.tables.get("model", {}), **{key: asked.options[key] for key in asked.options if asked.options[key]}}
+    encoder = str(assigned.get("encoder") or model.get("encoder") or "")
+    frozen = parse_value(assigned["frozen"], False) if "frozen" in assigned else _frozen_of(model)
+    chosen = named_preset(file.base, data=data, document=document, encoder=encoder, frozen=frozen is True)
+    chosen = replace(chosen, text=_text_of(chosen, data))
     for name, table in file.tables.items():
         chosen = change_group(chosen, name, table)
     for key, value in asked.options.items():
         if value is not None:
             chosen = set_field(chosen, key, value)
-    return assign(chosen, assigned)
+    chosen = assign(chosen, assigned, read=parse_value)
+    return as_flat_as_the_paper(file.base, chosen) if depth is None else chosen
+
+
+def _frozen_of(model: Mapping[str, Any]) -> bool:
+    options = model.get("encoder_options")
+    return isinstance(options, Mapping) and options.get("frozen") is True
+
+
+def _text_of(chosen: Preset, data: str) -> TextConfig:
+    """As the set is read, and cut where the preset cuts."""
+    cut = {key: getattr(chosen.text, key) for key in ("max_words", "max_sentences")}
+    return change(text_settings(data), **cut)
 
 
 def text_settings(data: str) -> TextConfig:
     """How the texts of a known set are read: some come tokenised."""
     return _TOKENISED.get(data, TextConfig())
-
-
-def is_document(texts: Sequence[str]) -> bool:
-    """Most texts are too long to be read as one sentence."""
-    return median(len(text.split()) for text in texts) > DOCUMENT_WORDS
 
 
 def to_dict(chosen: Preset) -> dict[str, Any]:

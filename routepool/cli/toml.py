@@ -7,9 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from routepool.cli.options import GROUPS
 from routepool.config import Preset, Settings, TextConfig
 from routepool.errors import InputError, unknown
+from routepool.settings import GROUPS
 
 Tables = dict[str, dict[str, Any]]
 

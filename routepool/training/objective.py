@@ -57,13 +57,26 @@ class Objective:
             table[row, [places[label] for label in of_text]] = 1
         return table
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Mean over the texts; with weights, of the weighted losses, so that a batch of rare texts counts for more."""
+    def loss(self, logits: Tensor, targets: Tensor, text_weights: Tensor | None = None) -> Tensor:
+        """Mean over the texts; with weights, of the weighted losses, so that a batch of rare texts counts for more.
+
+        Args:
+            logits: (B, K).
+            targets: (B,) or (B, K), as of `targets`.
+            text_weights: (B,), None for all alike.
+        """
+        each = self._losses(logits, targets)
+        return each.mean() if text_weights is None else (each * text_weights).mean()
+
+    def _losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """One for each text (B,)."""
         weights = None if self.weights is None else self.weights.to(logits.device)
         if self.multi_label:
-            return functional.binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), pos_weight=weights)
+            wanted = targets.to(logits.dtype)
+            bits = functional.binary_cross_entropy_with_logits(logits, wanted, pos_weight=weights, reduction="none")
+            return bits.mean(1)
         each = functional.cross_entropy(logits, targets, reduction="none")
-        return each.mean() if weights is None else (each * weights[targets]).mean()
+        return each if weights is None else each * weights[targets]
 
     def score(self, logits: Floats, targets: NDArray[np.int64]) -> float:
         """What early stopping looks at, from 0 to 1.
@@ -78,14 +91,20 @@ class Objective:
         return float(2 * hits / max(predicted.sum() + targets.sum(), 1))
 
 
-def balanced_weights(targets: NDArray[np.int64], classes: int) -> Tensor:
+def balanced_weights(targets: NDArray[np.int64], classes: int, text_weights: Floats | None = None) -> Tensor:
     """Weights (K,) inverse to the frequency of the classes, capped, with a mean of 1 over the texts before the cap.
+
+    Args:
+        targets: (N,) or (N, K).
+        classes: their number K.
+        text_weights: (N,) with a mean of 1: a text counts that often.
 
     >>> balanced_weights(np.array([0, 0, 0, 1]), 2).tolist()
     [0.6666666865348816, 2.0]
     """
     multi_label = targets.ndim == 2
-    present = targets.sum(0) if multi_label else np.bincount(targets, minlength=classes)
+    counted = np.ones(len(targets)) if text_weights is None else text_weights
+    present = counted @ targets if multi_label else np.bincount(targets, counted, minlength=classes)
     # For several labels the weight is that of a positive against the negatives of its own class.
     wanted = (
         (len(targets) - present) / np.maximum(present, 1)

@@ -1,0 +1,182 @@
+"""Which settings a model is trained with: presets by name, and any setting changed by its name.
+
+The command line and the estimator choose alike, because both choose here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from inspect import Parameter, signature
+from statistics import median
+from typing import Any
+
+from routepool.config import (
+    PRESETS,
+    ModelConfig,
+    Preset,
+    Settings,
+    TextConfig,
+    TrainingConfig,
+    change,
+    preset,
+    split_source,
+)
+from routepool.errors import unknown
+
+DOCUMENT_WORDS = 60  # a median above this, and texts are read as sentences of words
+FAMILIES = ("paper", "released")
+GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
+
+_PARTS = ("aggregator", "encoder")
+_FIELDS = {item.name: name for name, group in GROUPS.items() for item in fields(group)}
+
+
+def default_preset(*, document: bool = False) -> Preset:
+    """The settings of a user who names none."""
+    batch = 32 if document else 64
+    return Preset(
+        ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=0.5),
+        TrainingConfig(
+            epochs=30,
+            patience=5,
+            batch_size=batch,
+            smallest_batch=batch,
+            window=256,
+            replacement=False,
+            learning_rate=1e-3,
+            decay=0.95,
+            decay_steps=500,
+            l2=1e-6,
+            calibration=0.3,
+            frozen_epochs=0,
+        ),
+    )
+
+
+def pretrained_preset(*, document: bool = False, frozen: bool = False) -> Preset:
+    """The settings of a user who names nothing but a pre-trained encoder; benchmarks/minilm.py tells how they do."""
+    batch, epochs = (64, 20) if frozen else (32, 3)
+    chosen = default_preset(document=document)
+    return Preset(
+        change(chosen.model, dropout=0.3 if frozen else 0.1),
+        change(
+            chosen.training,
+            epochs=epochs,
+            patience=6 if frozen else epochs,
+            batch_size=batch,
+            smallest_batch=batch,
+            window=512,
+            encoder_learning_rate=1e-4,
+            schedule="linear",
+            warmup=0.1,
+            lowest_rate=0.0,
+            l2=0.0,
+        ),
+        TextConfig(max_words=0, max_sentences=0),
+    )
+
+
+def preset_names() -> list[str]:
+    """Every name that `named_preset` knows."""
+    return ["default", *FAMILIES, *PRESETS]
+
+
+def named_preset(
+    name: str, *, data: str = "", document: bool = False, encoder: str = "", frozen: bool = False
+) -> Preset:
+    """The preset of that name; `paper` and `released` are those of the data set, or of the set most like it.
+
+    Args:
+        name: one of `preset_names`.
+        data: a known set's name, or anything else.
+        document: texts are read sentence by sentence.
+        encoder: what will be put in; `default` has other settings for a pre-trained one.
+        frozen: the pre-trained encoder will not learn.
+
+    >>> named_preset("paper", document=True) == preset("paper-imdb")
+    True
+    """
+    if name == "default":
+        pretrained = bool(split_source(encoder)[1])
+        return pretrained_preset(document=document, frozen=frozen) if pretrained else default_preset(document=document)
+    if name in FAMILIES:
+        own = f"{name}-{data}"
+        return preset(own if own in PRESETS else f"{name}-imdb" if document else f"{name}-sst2")
+    if name not in PRESETS:
+        raise unknown("preset", name, preset_names())
+    return preset(name)
+
+
+def is_document(texts: Sequence[str], depth: Any = None) -> bool:
+    """Texts are read as sentences of words: as the depth asked for says, else if most are too long for one sentence.
+
+    >>> is_document(["word " * 61]), is_document(["word " * 61], depth=1)
+    (True, False)
+    """
+    return median(len(text.split()) for text in texts) > DOCUMENT_WORDS if depth is None else depth != 1
+
+
+def as_flat_as_the_paper(name: str, chosen: Preset) -> Preset:
+    """Under its presets max and average pooling read a document as one sequence; attention and routing do not."""
+    flat = name.startswith(FAMILIES) and chosen.model.depth > 1 and chosen.model.aggregator in ("max", "mean")
+    return set_field(chosen, "depth", 1) if flat else chosen
+
+
+def assign(
+    chosen: Preset, values: Mapping[str, Any], *, read: Callable[[Any, Any], Any] = lambda value, default: value
+) -> Preset:
+    """Settings changed by name: fields of any group, and options of the classes of encoder and aggregator.
+
+    Args:
+        chosen: what they are now.
+        values: name -> value.
+        read: makes a value of what was given and the setting's default.
+
+    >>> assign(default_preset(), {"capsules": 7}).model.aggregator_options
+    {'average': True, 'capsules': 7}
+    """
+    # The names of the classes first: they decide which options there are.
+    for key in sorted(values, key=lambda name: (name not in _PARTS, name not in _FIELDS)):
+        if key in _FIELDS:
+            default = getattr(GROUPS[_FIELDS[key]](), key)
+            chosen = set_field(chosen, key, read(values[key], default))
+        else:
+            chosen = _set_option(chosen, key, values[key], read)
+    return chosen
+
+
+def set_field(chosen: Preset, key: str, value: Any) -> Preset:
+    """One setting changed, in whichever group it is."""
+    return change_group(chosen, _FIELDS[key], {key: value})
+
+
+def change_group(chosen: Preset, group: str, values: Mapping[str, Any]) -> Preset:
+    """Some settings of one group changed; options that another class does not have go with the class they belong to."""
+    before = getattr(chosen, group)
+    kept = {}
+    for part in _PARTS:
+        named = values.get(part)
+        if isinstance(named, str) and named != getattr(before, part):
+            known = _class_options(part, named)
+            options = getattr(before, f"{part}_options")
+            kept[f"{part}_options"] = {name: value for name, value in options.items() if name in known}
+    return replace(chosen, **{group: change(before, **{**kept, **values})})
+
+
+def _set_option(chosen: Preset, key: str, given: Any, read: Callable[[Any, Any], Any]) -> Preset:
+    known = {part: _class_options(part, getattr(chosen.model, part)) for part in _PARTS}
+    for part, options in known.items():
+        if key in options:
+            changed = {**getattr(chosen.model, f"{part}_options"), key: read(given, options[key])}
+            return change_group(chosen, "model", {f"{part}_options": changed})
+    raise unknown("setting", key, [*_FIELDS] + [option for options in known.values() for option in options])
+
+
+def _class_options(part: str, name: str) -> dict[str, Any]:
+    # Here and not above: the classes need torch.
+    from routepool.aggregation import AGGREGATORS  # noqa: PLC0415
+    from routepool.encoding import ENCODERS, PRETRAINED  # noqa: PLC0415
+
+    kind, source = split_source(name)
+    cls: Any = AGGREGATORS[name] if part == "aggregator" else PRETRAINED[kind] if source else ENCODERS[name]
+    parameters = signature(cls).parameters.items()
+    return {option: item.default for option, item in parameters if item.kind is Parameter.KEYWORD_ONLY}
