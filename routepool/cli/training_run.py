@@ -9,13 +9,14 @@ import typer
 
 from routepool.cli import report, screen
 from routepool.cli.options import SEPARATOR
-from routepool.cli.preparing import Request, check_device, prepare
+from routepool.cli.preparing import Request, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
 from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
 from routepool.predictor import of_saved
-from routepool.training import DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
+from routepool.training import LOGGERS, DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
+from routepool.training.engine import check_device
 
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
@@ -64,12 +65,13 @@ def _execute(
     labels = start.labels if start else material.train.labels
     task = Task(material.train.examples, material.dev.examples, labels, multi_label, record.vectors)
     screen.say(f"model folder: {run}")
+    logs = run / "logs"
     try:
         with TrainingScreen(training.epochs, "micro F1" if multi_label else "accuracy") as watching:
             fitted = fit(
                 task,
                 record.preset,
-                hooks=[MetricsFile(run / "logs" / "metrics.jsonl"), watching],
+                hooks=[watching, MetricsFile(logs / "metrics.jsonl"), *(LOGGERS[log](logs) for log in record.loggers)],
                 run=run,
                 checkpoint=checkpoint,
                 columns=None if record.data.is_named else columns,  # a known set's are its publisher's, not the user's
@@ -89,15 +91,14 @@ def _execute(
 
 def _finish(run: Path, record: RunRecord, material: Material, fitted: Fitted) -> None:
     """Score, save and say what to do next."""
-    for coverage in fitted.coverage:
-        screen.say(f"word vectors, {coverage}")
-    if fitted.truncation.words:
-        screen.say(report.cut(fitted.truncation))
     predictor = of_saved(fitted.saved)
     sets = {"dev": material.dev} | ({"test": material.test} if material.test else {})
     scores = {name: report.scores_of(predictor, data) for name, data in sets.items()}
     for name, one in scores.items():
         screen.say(f"{name}: {report.summary(one)}")
+    limits = report.limits_of(fitted.truncation, fitted.coverage)
+    known = {"datasets": [record.data.title], "language": "en"} if record.data.is_named else {}
+    card = report.card_of(record.data.title, material, scores, versions=dict(record.versions), limits=limits, **known)
     facts = {
         "run": record.id,
         "created": record.created,
@@ -108,9 +109,8 @@ def _finish(run: Path, record: RunRecord, material: Material, fitted: Fitted) ->
         "versions": record.versions,
         "scores": {name: {**one.to_dict(), "classes": None, "confusion": None} for name, one in scores.items()},
         "best_epoch": fitted.progress.best_epoch + 1,
+        "card": card,  # so that a copy of the model can have the same one
     }
-    limits = report.limits_of(fitted.truncation, fitted.coverage)
-    card = report.card_of(record.data.title, material, scores, versions=dict(record.versions), limits=limits)
     save(run, replace(fitted.saved, provenance=facts), card=card, force=record.force)
     screen.say(f"saved in {run}. Next:")
     screen.say(f"  routepool evaluate {run} LABELLED-FILE")

@@ -1,12 +1,13 @@
 """Examples -> a trained model, as in the paper."""
 
 from routepool.training.fitting import Fitted, Task, fit
-from routepool.training.hooks import EpochReport, Hook, MetricsFile, StepReport
+from routepool.training.hooks import LOGGERS, EpochReport, Hook, MetricsFile, StartReport, StepReport
 from routepool.training.loop import DivergedError, Examples, InterruptedTrainingError, Trainer
 from routepool.training.objective import Objective, balanced_weights
 from routepool.training.progress import Progress, learning_rate
 
 __all__ = [
+    "LOGGERS",
     "DivergedError",
     "EpochReport",
     "Examples",
@@ -16,6 +17,7 @@ __all__ = [
     "MetricsFile",
     "Objective",
     "Progress",
+    "StartReport",
     "StepReport",
     "Task",
     "Trainer",

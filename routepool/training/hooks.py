@@ -2,10 +2,23 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
+
+from routepool.registry import Extra, Registry
+from routepool.text import Truncation
+from routepool.vectors import Coverage
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """The texts are numbers, the model is built, training begins."""
+
+    coverage: tuple[Coverage, ...]  # of the word vectors, one for each source
+    truncation: Truncation  # of the training texts
 
 
 @dataclass(frozen=True)
@@ -40,11 +53,20 @@ class EpochReport:
 class Hook:
     """Does nothing; override what you want to see."""
 
+    def on_start(self, report: StartReport) -> None:
+        """Before the first step."""
+
     def on_step(self, report: StepReport) -> None:
         """After each step."""
 
     def on_epoch(self, report: EpochReport) -> None:
         """After each epoch."""
+
+
+# What can write a run's curves somewhere else: name -> the hook for a folder.
+LOGGERS: Registry[Callable[[Path], Hook]] = Registry(
+    "logger", {"tensorboard": Extra("routepool.extras.tensorboard", "tensorboard")}
+)
 
 
 class MetricsFile(Hook):
