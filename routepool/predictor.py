@@ -1,8 +1,10 @@
 """The one path from raw text to labels: the command line, the estimator, the server and exported models all use it."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +12,22 @@ from numpy.typing import NDArray
 from routepool.batching import length_of, stream
 from routepool.errors import InputError
 from routepool.probabilities import chosen, probabilities
-from routepool.text import Encoded, Tokenizer
+from routepool.text import Encoded, TextReader
 
 if TYPE_CHECKING:
+    from routepool.explaining import Explanation
     from routepool.persistence import SavedModel
 
 BATCH = 256
+
+R = TypeVar("R")
 
 
 class Backend(Protocol):
     """What computes: torch here, others in extras."""
 
     depth: int
+    units: int  # parts of equal size that a vector is made of: the capsules of a routing model
 
     def logits(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
         """(N, K), in the order of the texts."""
@@ -48,11 +54,12 @@ class Predictor:
         temperature: calibrates the probabilities.
         thresholds: of a multi-label model, one for each label.
         columns: the data columns it was trained on, used again unless told otherwise.
+        saved: the model as a folder holds it, so that it can be saved and shared; an exported one has none.
     """
 
     def __init__(
         self,
-        tokenizer: Tokenizer,
+        tokenizer: TextReader,
         backend: Backend,
         labels: Sequence[str],
         *,
@@ -60,10 +67,87 @@ class Predictor:
         temperature: float = 1.0,
         thresholds: Sequence[float] | None = None,
         columns: Mapping[str, Any] | None = None,
+        saved: "SavedModel | None" = None,
     ) -> None:
         self.tokenizer, self.backend, self.labels = tokenizer, backend, tuple(labels)
-        self.multi_label, self.temperature, self.columns = multi_label, temperature, columns
+        self.multi_label, self.temperature, self.columns, self.saved = multi_label, temperature, columns, saved
         self.thresholds = thresholds or ([0.5] * len(self.labels) if multi_label else None)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        revision: str | None = None,
+        token: bool | str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        local_files_only: bool = False,
+    ) -> "Predictor":
+        """A model from its folder or from a hub, every file checked.
+
+        Args:
+            name: a folder, or the name of a hub model such as `someone/some-model`; a folder of that name wins.
+            revision: of the hub model: a branch, a tag or a commit; else the newest.
+            token: for a private model; else the one that you logged in with, if any.
+            cache_dir: where downloads are kept, else where the hub's package keeps them.
+            local_files_only: use what is there, download nothing.
+        """
+        if not isinstance(name, str) or os.path.lexists(name):
+            return load(name)
+        from routepool.persistence.hub import HUBS  # noqa: PLC0415
+
+        return load(
+            HUBS["huggingface"].download(
+                name, revision=revision, token=token, cache_dir=cache_dir, local_files_only=local_files_only
+            )
+        )
+
+    def save_pretrained(
+        self, folder: str | os.PathLike[str], *, card: Mapping[str, Any] | None = None, force: bool = False
+    ) -> None:
+        """Write the model folder, from which `load` and `from_pretrained` read it.
+
+        Args:
+            folder: made if missing.
+            card: what README.md shall tell beside what is known from training, such as `{"license": "mit"}`;
+                `routepool.persistence.card.render` lists the fields.
+            force: replace the model that is there.
+        """
+        from routepool.persistence import save  # noqa: PLC0415
+        from routepool.persistence.card import remembered  # noqa: PLC0415
+
+        if self.saved is None:
+            raise InputError("this model is an exported one; save or share the folder it was exported from")
+        save(folder, self.saved, card={**remembered(self.saved), **(card or {})}, force=force)
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        card: Mapping[str, Any] | None = None,
+        private: bool | None = None,
+        revision: str | None = None,
+        token: bool | str | None = None,
+        commit_message: str | None = None,
+    ) -> str:
+        """Share the model folder on a hub, and return the address of what was uploaded.
+
+        Args:
+            name: such as `someone/some-model`; made if it is not there.
+            card: as in `save_pretrained`.
+            private: whether a new one is only for you; None leaves it to the hub.
+            revision: a branch, made if it is not there; else the main one.
+            token: else the one that you logged in with.
+            commit_message: what the hub's history says.
+        """
+        from routepool.persistence.hub import HUBS  # noqa: PLC0415
+
+        hub = HUBS["huggingface"]
+        with TemporaryDirectory() as folder:
+            self.save_pretrained(folder, card=card)
+            return hub.upload(
+                Path(folder), name, revision=revision, token=token, private=private, commit_message=commit_message
+            )
 
     def predict(self, texts: Sequence[str]) -> list[str] | list[tuple[str, ...]]:
         """A label for each text, or the labels of each for a multi-label model."""
@@ -72,14 +156,53 @@ class Predictor:
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(N, K) calibrated probabilities, in the order of `labels`."""
-        return self._shares(self.backend.logits(self._encode(texts)))
+        return self._shares(self.logits(texts))
 
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(N, size): the vector that the last aggregator makes of each text."""
-        return self.backend.vectors(self._encode(texts))
+    def logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """(N, K) what the model computes before temperature and thresholds, in the order of `labels`."""
+        return self.backend.logits(self._encode(texts))
+
+    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> NDArray[np.float32]:
+        """The vector that the last aggregator makes of each text.
+
+        Args:
+            texts: N of them.
+            capsules: each vector as the parts it is the concatenation of: the capsules of routing, the rows of
+                structured attention; any other aggregator has one.
+
+        Returns:
+            (N, size), or (N, capsules, size of one).
+        """
+        return self._parted(self.backend.vectors(self._encode(texts)), capsules)
+
+    def explain(
+        self, texts: Sequence[str], *, method: str | None = None, label: str | None = None, iterations: bool = False
+    ) -> "list[Explanation]":
+        """Which word went where, and how much each mattered.
+
+        Args:
+            texts: raw.
+            method: how importance is measured, a name of `routepool.explaining.METHODS`; None for the usual one.
+            label: what the words speak for; None for the likeliest label of each text.
+            iterations: keep the couplings of every round of routing.
+        """
+        from routepool.explaining import Subject, explain  # noqa: PLC0415
+
+        if self.saved is None:
+            raise InputError("an exported model cannot be explained; load the folder it was exported from")
+        if isinstance(texts, str):
+            raise InputError("wanted a list of texts, got one string; put it in a list")
+        return explain(Subject.of(self.saved), texts, method=method, label=label, iterations=iterations)
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
+        return self._stream(texts, self._predict_encoded)
+
+    def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[NDArray[np.float32]]:
+        """The rows of `encode` one by one, in memory that does not grow with their number."""
+        return self._stream(texts, lambda encoded: list(self._parted(self.backend.vectors(encoded), capsules)))
+
+    def _stream(self, texts: Iterable[str], compute: Callable[[list[Encoded]], list[R]]) -> Iterator[R]:
         if isinstance(texts, str):  # its letters would be taken for texts
             raise InputError("wanted texts one by one, got one string; put it in a list")
         encoded = (self.tokenizer.encode([text], self.backend.depth)[0] for text in texts)
@@ -87,7 +210,11 @@ class Predictor:
         def length(text: Encoded) -> tuple[int, ...]:
             return length_of(text, self.backend.depth)
 
-        return stream(encoded, self._predict_encoded, length=length, batch_size=BATCH)
+        return stream(encoded, compute, length=length, batch_size=BATCH)
+
+    def _parted(self, vectors: NDArray[np.float32], capsules: bool) -> NDArray[np.float32]:
+        rows, size = vectors.shape
+        return vectors.reshape(rows, self.backend.units, size // self.backend.units) if capsules else vectors
 
     def _predict_encoded(self, encoded: list[Encoded]) -> list[Prediction]:
         shares = self._shares(self.backend.logits(encoded))
@@ -122,4 +249,5 @@ def of_saved(saved: "SavedModel") -> Predictor:
         temperature=saved.temperature,
         thresholds=saved.thresholds,
         columns=saved.columns,
+        saved=saved,
     )

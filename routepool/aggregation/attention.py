@@ -60,6 +60,7 @@ class StructuredAttention(Aggregator):
 
     def __init__(self, in_features: int, *, rows: int = 5, attention_size: int = 350) -> None:
         super().__init__(in_features, out_features=in_features * at_least("rows", rows, 1))
+        self.units = rows
         self.hidden = nn.Linear(in_features, at_least("attention_size", attention_size, 1), bias=False)
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()

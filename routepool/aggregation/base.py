@@ -32,6 +32,8 @@ class Aggregator(nn.Module):
     8
     """
 
+    units = 1  # parts of equal size that the vector is made of: capsules, rows of attention
+
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
         self.in_features = at_least("in_features", in_features, 1)

@@ -53,7 +53,7 @@ class _Routing(Aggregator):
     ) -> None:
         size = at_least("capsules", capsules, 1) * at_least("capsule_size", capsule_size, 1)
         super().__init__(in_features, out_features=size)
-        self.capsules = capsules
+        self.capsules = self.units = capsules
         self.capsule_size = capsule_size
         self.iterations = at_least("iterations", iterations, 1)
         self.messages = one_of("messages", messages, ("linear", "tanh"))

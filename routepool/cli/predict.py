@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import Encoding, Force, OnError, RunFolder, TextColumn
+from routepool.cli.options import Encoding, Force, InputFormat, OnError, RunFolder, TextColumn, Texts
 
 
 def predict(
     run: RunFolder,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="Texts; - or nothing is standard input.")] = "-",
+    file: Texts = "-",
     prob: Annotated[bool, typer.Option("--prob", help="Add the probability of every label.")] = False,
     top: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Give the N likeliest labels.")] = 1,
     output_format: Annotated[
@@ -17,10 +17,7 @@ def predict(
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the input, the text too.")] = False,
-    input_format: Annotated[
-        str | None,
-        typer.Option(metavar="csv|tsv|jsonl|lines", help="Of the input; else by the file's name, lines for a stream."),
-    ] = None,
+    input_format: InputFormat = None,
     text_column: TextColumn = None,
     on_error: OnError = "raise",
     encoding: Encoding = "utf-8",

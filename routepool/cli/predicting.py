@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +11,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from rich.progress import TextColumn, TimeElapsedColumn
 
 from routepool.cli import screen
-from routepool.cli.reading import options_for
-from routepool.datasets import Example, Reader, read
+from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
+from routepool.datasets import Example
 from routepool.errors import InputError
-from routepool.persistence.files import writing
 from routepool.predictor import Prediction, Predictor, load
 
 JOINED = "|"
@@ -58,29 +54,16 @@ def predict_file(order: Order, **reading: Any) -> None:
     if order.format not in ("csv", "jsonl"):
         raise InputError(f"--format must be csv or jsonl, got {order.format!r}")
     if order.out:
-        _check_out(Path(order.out), force=order.force)
+        check_out(Path(order.out), force=order.force)
     model = load(order.run)
     if order.top > len(model.labels):
         raise InputError(f"-k must be at most {len(model.labels)}, the labels of the model, got {order.top}")
-    reader = read(order.source, **options_for(order.source, model.columns, labels=False, **reading))
+    reader = read_for(model, order.source, **reading)
     with _output(order.out) as file:
         write = _writer(file, order.format)
-        for example, prediction in _counted(predictions(model, reader), show=order.out is not None):
+        for example, prediction in counted(with_examples(reader, model.stream), show=order.out is not None):
             write(_row(order, model, example, prediction))
     screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
-
-
-def predictions(model: Predictor, reader: Reader) -> Iterator[tuple[Example, Prediction]]:
-    """Each example with what the model says of it."""
-    waiting: deque[Example] = deque()
-
-    def texts() -> Iterator[str]:
-        for example in reader:
-            waiting.append(example)
-            yield example.text
-
-    for prediction in model.stream(texts()):
-        yield waiting.popleft(), prediction
 
 
 def _row(order: Order, model: Predictor, example: Example, prediction: Prediction) -> Row:
@@ -145,33 +128,7 @@ def _output(name: str | None) -> Iterator[TextIO]:
             sys.stdout.reconfigure(encoding="utf-8", newline="")
         yield sys.stdout
         return
-    path = Path(name).resolve()  # a link stays one
-    part = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with writing(path):
-            with part.open("x", encoding="utf-8", newline="") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _check_out(path: Path, *, force: bool) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}; make it, or choose another")
-    if path.exists() and not path.is_file():  # a device would be replaced by a file
-        raise InputError(f"{path}: wanted a file to write, got something else; leave --out away for standard output")
-    if path.exists() and not force:
-        raise InputError(f"{path}: there is such a file already; choose another, or use --force to replace it")
-
-
-def _counted(items: Iterator[tuple[Example, Prediction]], *, show: bool) -> Iterator[tuple[Example, Prediction]]:
-    """The same items, with a count on the terminal if it is free for one."""
-    columns = (TextColumn("{task.completed} texts"), TimeElapsedColumn())
-    with screen.progress(*columns, shown=show) as bar:
-        task = bar.add_task("", total=None)
-        for item in items:
-            yield item
-            bar.advance(task)
+    with new_file(name) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield text
+        text.flush()

@@ -51,14 +51,15 @@ def card_of(title: str, material: Material, scores: Mapping[str, Evaluation], **
         title: of the data.
         material: the sets.
         scores: of each set that was scored; the last one's confusion is shown.
-        more: `versions` and `limits`.
+        more: `versions`, `limits`, and what hubs know of the data.
     """
+    last = list(scores.values())[-1]
     return {
         "title": f"Text classifier trained on {title}",
         "data": data_facts(material),
         "scores": [row for name, one in scores.items() for row in _rows(name, one)],
         "calibration": {key: value for name, one in scores.items() for key, value in _calibration(name, one).items()},
-        "confusion": list(scores.values())[-1].confusion,
+        "confusion": last.confusion if len(last.classes) <= _MOST_CONFUSED else None,
         **more,
     }
 

@@ -10,14 +10,16 @@ import jinja2
 
 from routepool.errors import unknown
 from routepool.persistence.description import SavedModel
+from routepool.persistence.metadata import TITLE, front_matter, one_line
 
-FIELDS = ("title", "data", "versions", "scores", "calibration", "confusion", "limits")
-_LONGEST = 300  # characters of one value
+FIELDS = (
+    *("title", "data", "versions", "scores", "calibration", "confusion", "limits"),
+    *("datasets", "language", "license"),
+)
 _MOST_LABELS = 100
 _MOST_CONFUSED = 20  # labels whose confusion still fits a page
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$!])")
 _OPENS_A_BLOCK = re.compile(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+=:])")
-_JOINERS = "\u200c\u200d"  # in Persian words and emoji families
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -34,12 +36,15 @@ def render(saved: SavedModel, card: Mapping[str, Any]) -> str:
             calibration: quantity -> number.
             confusion: a row of counts for each true label.
             limits: sentences on what the model cannot do, beside those that hold for every model.
+            datasets: names that hubs know the data by.
+            language: a code, or several.
+            license: of the model; none is given unless you do.
     """
     for name in card:
         if name not in FIELDS:
             raise unknown("field of the card", name, FIELDS)
     confusion = card.get("confusion") if len(saved.labels) <= _MOST_CONFUSED else None
-    return _template().render(
+    return front_matter(saved, card) + _template().render(
         {
             **card,
             "confusion": confusion,
@@ -48,8 +53,15 @@ def render(saved: SavedModel, card: Mapping[str, Any]) -> str:
             "hidden_labels": max(0, len(saved.labels) - _MOST_LABELS),
             "settings": _settings(saved),
             "saved": saved,
+            "title": card.get("title") or TITLE,
         }
     )
+
+
+def remembered(saved: SavedModel) -> dict[str, Any]:
+    """The fields that a model's first card was written from, if it keeps them."""
+    kept = saved.provenance.get("card")
+    return {name: kept[name] for name in FIELDS if name in kept} if isinstance(kept, Mapping) else {}
 
 
 @cache
@@ -76,8 +88,5 @@ def _text(value: Any) -> str:
         return ", ".join(f"{_text(key)} {_text(item)}" for key, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(_text, value))
-    line = " ".join(str(value).split())
-    line = "".join(character if character.isprintable() or character in _JOINERS else "\ufffd" for character in line)
-    line = line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
-    line = _OPENS_A_BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", line))
+    line = _OPENS_A_BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", one_line(value)))
     return "".join(_HTML.get(character, character) for character in line)

@@ -1,0 +1,46 @@
+"""`routepool encode`: the vectors of texts, as many as there are, in memory that does not grow."""
+
+from typing import Annotated
+
+import typer
+
+from routepool.cli.options import Encoding, Force, InputFormat, OnError, RunFolder, TextColumn, Texts
+
+
+def encode(
+    run: RunFolder,
+    out: Annotated[str, typer.Option(metavar="FILE", help="Where to: a name in .npy, .parquet or .safetensors.")],
+    file: Texts = "-",
+    capsules: Annotated[
+        bool, typer.Option("--capsules", help="Each text as its capsules (texts, capsules, size), not their join.")
+    ] = False,
+    input_format: InputFormat = None,
+    text_column: TextColumn = None,
+    on_error: OnError = "raise",
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+) -> None:
+    """Write the vector of every text: one row out for each row in.
+
+    `routepool encode runs/reviews new.csv --out vectors.npy`
+
+    `routepool encode runs/reviews new.csv --out vectors.parquet --capsules`
+
+    The vector is the one that the last aggregator makes of a text, before the head decides: for routing, its capsules
+    side by side. Numbers are 32-bit floats. A Parquet file has the input's line number beside each vector, which tells
+    the rows apart where --on-error skip left some out.
+    """
+    # Here and not above: `routepool --help` must not wait for it.
+    from routepool.cli.encoding import encode_file  # noqa: PLC0415
+
+    encode_file(
+        run,
+        file,
+        out,
+        capsules=capsules,
+        force=force,
+        format=input_format or ("lines" if file == "-" else None),
+        text_column=text_column,
+        on_error=on_error,
+        encoding=encoding,
+    )
