@@ -7,18 +7,17 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from rich.style import Style
-from rich.text import Text
 
 from routepool.cli import screen
+from routepool.cli.painting import paint
 from routepool.cli.report import scores_of
-from routepool.cli.settings import default_preset
 from routepool.config import Preset, change
 from routepool.datasets import load_named
 from routepool.evaluation import Evaluation
-from routepool.inference import traces
+from routepool.explaining import Subject, explain
 from routepool.persistence import SavedModel, check_free, save
 from routepool.predictor import of_saved
+from routepool.settings import default_preset
 from routepool.training import Task, fit
 
 DATA, VECTORS = "rotten-tomatoes", "wordllama"
@@ -33,7 +32,6 @@ SENTENCES = (
     "I wanted to like it; after an hour I only wanted to leave.",
     "Slow, quiet and never dull.",
 )
-_DARKEST = 60  # of 255: the background of a word that sends nothing
 
 
 def demonstrate(out: str, *, epochs: int, force: bool) -> None:
@@ -52,7 +50,9 @@ def demonstrate(out: str, *, epochs: int, force: bool) -> None:
     _compare({name: scores for name, (_, scores) in results.items()})
     saved, scores = results["routing"]
     for sentence in SENTENCES:
-        show_couplings(saved, sentence)
+        screen.say("")
+        screen.say(sentence)
+        paint(explain(Subject.of(saved), [sentence])[0])
     card = {"title": "Text classifier of the demonstration", "scores": [_row(scores)]}
     save(run, saved, card=card, force=force)
     screen.say(f"saved in {run}. Next:")
@@ -91,30 +91,3 @@ def _compare(scores: dict[str, Evaluation]) -> None:
 def _row(scores: Evaluation) -> dict[str, object]:
     ends = {"low": scores.accuracy_low, "high": scores.accuracy_high}
     return {"set": "test", "score": "accuracy", "value": scores.accuracy, **ends}
-
-
-def show_couplings(saved: SavedModel, sentence: str) -> None:
-    """One line for each capsule, as in table 4 of the paper: the brighter a word, the more of it goes there."""
-    words, coupling = couplings_of(saved, sentence)
-    (label,) = of_saved(saved).predict([sentence])
-    screen.say("")
-    screen.say(f"{sentence}   -> {label}")
-    for capsule, shares in enumerate(zip(*coupling, strict=True), start=1):
-        line = Text(f"  capsule {capsule}  ")
-        for word, share in zip(words, shares, strict=True):
-            line.append(word, _style(share)).append(f" {100 * share:.0f}  " if not screen.out.is_terminal else " ")
-        screen.out.print(line)
-
-
-def couplings_of(saved: SavedModel, sentence: str) -> tuple[list[str], list[list[float]]]:
-    """The words of a sentence as written, and the share of each that goes to each capsule."""
-    (encoded,) = saved.tokenizer.encode([sentence])
-    ((_, trace),) = traces(saved.classifier, [encoded])
-    words = [sentence[start:end] for start, end in encoded.spans]
-    shares: list[list[float]] = trace.weights[0][0].tolist()
-    return words, shares
-
-
-def _style(share: float) -> Style:
-    bright = round(_DARKEST + (255 - _DARKEST) * share)
-    return Style(color="black" if share > 0.4 else "white", bgcolor=f"rgb({bright // 3},{bright // 2},{bright})")

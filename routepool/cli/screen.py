@@ -42,7 +42,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     for row in rows:
         shown.add_row(*(one_line(str(cell)) for cell in row))
     # Wide enough for every column: a table in a pipe is not cut to the width of a terminal that is not there.
-    out.print(shown, width=None if out.is_terminal else 10_000)
+    # A console of its own: `print` takes a width below its console's, never above it.
+    wide = out if out.is_terminal else Console(file=out.file, width=10_000, highlight=False, markup=False, emoji=False)
+    wide.print(shown)
 
 
 def list_skipped(source: str, skipped: Sequence[tuple[int, str]], count: int) -> None:

@@ -1,0 +1,249 @@
+"""Can an explanation be believed? Take the words away that it names, and look what the model says.
+
+Comprehensiveness is what the label's probability loses when the best words go (high is good), sufficiency what it
+loses when only they stay (low is good; DeYoung et al. 2020). Both are divided by what the probability loses when all
+words go, so that a sure model and a hesitant one can be compared: 0 is no effect, 1 that of an empty text. Bounds:
+random orders and rare words first from below, leave-one-out and a beam search from above.
+"""
+
+# V texts  F shares of words
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from routepool.errors import InputError
+from routepool.explaining.methods import METHODS, importance, leave_one_out
+from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
+from routepool.explaining.removal import REMOVALS, Variant, logits_without
+from routepool.explaining.subject import Subject
+from routepool.text import Encoded, Tokenizer
+
+SHARES = (0.1, 0.2, 0.3, 0.5)
+RANDOM_ORDERS = 20
+RANDOM, RARE, LEAVE_ONE_OUT, SEARCH = "random", "rare words first", "leave-one-out", "search"
+RESAMPLES = 1000
+_CHUNK = 20_000  # variants in memory at once
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A mean over texts and its 95 % interval, by bootstrap over the texts."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """What removing words in one order, in one way, does.
+
+    Args:
+        order: a method's name, or one of the bounds.
+        removal: drop, unknown or masked.
+        comprehensiveness: mean loss of probability for each share of words removed.
+        sufficiency: the same where only that share is kept.
+        flips: share of texts with another prediction, for each share removed.
+        normal_comprehensiveness: mean over the shares, divided by the loss of an empty text.
+        normal_sufficiency: likewise.
+    """
+
+    order: str
+    removal: str
+    comprehensiveness: tuple[Measure, ...]
+    sufficiency: tuple[Measure, ...]
+    flips: tuple[Measure, ...]
+    normal_comprehensiveness: Measure
+    normal_sufficiency: Measure
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All orders and removals on one set of texts."""
+
+    texts: int
+    shares: tuple[float, ...]
+    empty_loss: dict[str, float]  # removal -> what the probability loses when all words go
+    rows: tuple[AuditRow, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    def row(self, order: str, removal: str) -> AuditRow:
+        """One row."""
+        return next(row for row in self.rows if (row.order, row.removal) == (order, removal))
+
+
+class _Case(NamedTuple):
+    """The texts of an audit and what the model says of them whole."""
+
+    subject: Subject
+    encoded: list[Encoded]
+    targets: NDArray[np.int64]
+    probability: Floats  # (V,) of the label
+    decided: NDArray[np.bool_] | NDArray[np.int64]  # (V,) the prediction
+
+
+def audit(
+    subject: Subject,
+    texts: Sequence[str],
+    *,
+    methods: Sequence[str] | None = None,
+    removals: Sequence[str] = tuple(REMOVALS),
+    random_orders: int = RANDOM_ORDERS,
+    search: bool = True,
+) -> Audit:
+    """Compare the methods with one another and with their bounds.
+
+    Args:
+        subject: the model.
+        texts: those with fewer than two words are left out.
+        methods: names; None for all.
+        removals: how words are taken away.
+        random_orders: shuffles of each text, whose mean is the floor.
+        search: with the beam search, which takes most of the time.
+
+    >>> from routepool.config import ModelConfig
+    >>> from routepool.model import Classifier
+    >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)
+    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
+    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
+    >>> found = audit(subject, ["A good film"], methods=["gradient"], removals=["drop"], random_orders=2)
+    >>> [row.order for row in found.rows]
+    ['random', 'gradient', 'rare words first', 'leave-one-out', 'search']
+    """
+    case = _case(subject, [one for one in subject.encode(texts) if len(one.ids) > 1])
+    names = list(METHODS.names() if methods is None else methods)
+    own = {
+        name: [by_score(found.words) for found in importance(subject, case.encoded, case.targets, method=name)]
+        for name in names
+        if name != LEAVE_ONE_OUT
+    }
+    if isinstance(subject.tokenizer, Tokenizer):  # pieces of a pre-trained encoder have no counts
+        own[RARE] = by_rarity(case.encoded, subject.tokenizer)
+    empty_loss, rows = {}, []
+    for removal in removals:
+        nothing = [(one, np.zeros(len(one.ids), dtype=bool)) for one in case.encoded]
+        lost, _ = _lost(case, nothing, removal, 1)
+        empty_loss[removal] = float(lost.mean())
+        shuffles = [_alike(at_random(case.encoded, seed)) for seed in range(random_orders)]
+        orders = {RANDOM: _Orders(shuffles, shuffles)}
+        orders |= {name: _Orders([_alike(of_texts)], [_alike(of_texts)]) for name, of_texts in own.items()}
+        left_out = leave_one_out(subject, case.encoded, case.targets, removal=removal)
+        best = [by_score(found.words) for found in left_out]
+        orders[LEAVE_ONE_OUT] = _Orders([_alike(best)], [_alike(best)])
+        if search:
+            orders[SEARCH] = _Orders(*([_searched(case, best, removal, keep, own)] for keep in (False, True)))
+        rows += [_row(case, name, removal, some, lost[:, 0]) for name, some in orders.items()]
+    return Audit(len(case.encoded), SHARES, empty_loss, tuple(rows))
+
+
+class _Orders(NamedTuple):
+    """Orders for removing words and for keeping them: one or several of every text, for every share."""
+
+    to_remove: list[list[list[Order]]]
+    to_keep: list[list[list[Order]]]
+
+
+def _alike(orders: list[Order]) -> list[list[Order]]:
+    """The same order for every share."""
+    return [[order] * len(SHARES) for order in orders]
+
+
+def _sizes(words: int) -> list[int]:
+    return [max(1, round(share * words)) for share in SHARES]
+
+
+def _case(subject: Subject, encoded: list[Encoded]) -> _Case:
+    if not encoded:
+        raise InputError("an audit needs a text of at least two words, got none")
+    whole = logits_without(subject, [(one, np.ones(len(one.ids), dtype=bool)) for one in encoded], "drop")
+    shares = subject.probabilities(whole)
+    targets = shares.argmax(1).astype(np.int64)
+    places = np.arange(len(targets))
+    return _Case(subject, encoded, targets, shares[places, targets], _decided(subject, shares, targets))
+
+
+def _decided(subject: Subject, shares: Floats, targets: NDArray[np.int64]) -> Any:
+    if not subject.multi_label:
+        return shares.argmax(1)
+    thresholds = np.asarray(subject.thresholds or [0.5] * len(subject.labels))
+    return shares[np.arange(len(targets)), targets] >= thresholds[targets]
+
+
+def _searched(
+    case: _Case, start: list[Order], removal: str, keep: bool, own: Mapping[str, list[Order]]
+) -> list[list[Order]]:
+    rivals = list(zip(*own.values(), strict=True)) or [()] * len(start)
+    return [
+        by_search(
+            case.subject, one, target, start=order, rivals=others, removal=removal, keep=keep, sizes=_sizes(len(order))
+        )
+        for one, target, order, others in zip(case.encoded, case.targets.tolist(), start, rivals, strict=True)
+    ]
+
+
+def _row(case: _Case, name: str, removal: str, orders: _Orders, empty: Floats) -> AuditRow:
+    """Losses and flips (V, F), a text's mean over the orders given."""
+    removed = [_measured(case, some, removal, keep=False) for some in orders.to_remove]
+    kept = [_measured(case, some, removal, keep=True) for some in orders.to_keep]
+    comprehensiveness, flips = (np.mean([one[place] for one in removed], axis=0) for place in (0, 1))
+    sufficiency = np.mean([losses for losses, _ in kept], axis=0)
+    return AuditRow(
+        name,
+        removal,
+        comprehensiveness=tuple(map(_mean, comprehensiveness.T)),
+        sufficiency=tuple(map(_mean, sufficiency.T)),
+        flips=tuple(map(_mean, flips.T)),
+        normal_comprehensiveness=_ratio(comprehensiveness.mean(1), empty),
+        normal_sufficiency=_ratio(sufficiency.mean(1), empty),
+    )
+
+
+def _measured(case: _Case, orders: list[list[Order]], removal: str, *, keep: bool) -> tuple[Floats, Floats]:
+    variants: list[Variant] = []
+    for one, by_share in zip(case.encoded, orders, strict=True):
+        for order, size in zip(by_share, _sizes(len(one.ids)), strict=True):
+            flags = np.full(len(order), not keep)
+            flags[order[:size]] = keep
+            variants.append((one, flags))
+    return _lost(case, variants, removal, len(SHARES))
+
+
+def _lost(case: _Case, variants: Sequence[Variant], removal: str, each: int) -> tuple[Floats, Floats]:
+    """Loss of the label's probability and change of the prediction, (V, each), for so many variants of each text."""
+    parts = [variants[start : start + _CHUNK] for start in range(0, len(variants), _CHUNK)]
+    logits = np.concatenate([logits_without(case.subject, part, removal) for part in parts])
+    shares = case.subject.probabilities(logits)
+    targets = np.repeat(case.targets, each)
+    lost = np.repeat(case.probability, each) - shares[np.arange(len(targets)), targets]
+    changed = _decided(case.subject, shares, targets) != np.repeat(case.decided, each)
+    return lost.reshape(-1, each), changed.reshape(-1, each).astype(np.float64)
+
+
+def _mean(values: Floats) -> Measure:
+    return _bootstrapped(float(values.mean()), len(values), lambda rows: values[rows].mean(1))
+
+
+def _ratio(values: Floats, empty: Floats) -> Measure:
+    """Sum over sum, not the mean of quotients: some texts lose nothing when emptied."""
+
+    def of(rows: NDArray[np.int64]) -> Floats:
+        total = empty[rows].sum(1)
+        ratio: Floats = np.divide(values[rows].sum(1), total, out=np.zeros(len(rows)), where=np.abs(total) > 1e-9)
+        return ratio
+
+    return _bootstrapped(float(of(np.arange(len(values))[None])[0]), len(values), of)
+
+
+def _bootstrapped(value: float, number: int, of: Callable[[NDArray[np.int64]], Floats]) -> Measure:
+    rows = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
+    low, high = np.quantile(of(rows), [0.025, 0.975]).tolist()
+    return Measure(value, low, high)

@@ -1,0 +1,184 @@
+"""What the capsules of a model hold: the words they take, the classes they speak for, and whether they differ."""
+
+# N texts  M capsules  K classes
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from routepool.errors import InputError
+from routepool.explaining.couplings import Couplings, Taken, Variance, favourites, variance_of
+from routepool.explaining.nulls import Changed, by_coupling, by_iterations
+from routepool.explaining.parts import ROUTING, units_of
+from routepool.explaining.passes import batches, levels_of, upwards, watch
+from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
+from routepool.explaining.subject import Subject
+from routepool.text import Encoded
+
+
+@dataclass(frozen=True)
+class CapsuleView:
+    """One capsule of one level.
+
+    Args:
+        level: words or sentences.
+        number: from 1.
+        share: of all couplings that it receives.
+        words: those it takes most, against its share; none for the capsules of sentences.
+        phrases: of two words, likewise.
+        classes: what the log-odds of each label lose on average when the capsule is set to zero.
+    """
+
+    level: str
+    number: int
+    share: float
+    words: tuple[Taken, ...]
+    phrases: tuple[Taken, ...]
+    classes: dict[str, float]
+
+
+@dataclass(frozen=True)
+class CapsuleReport:
+    """What is to be known of a model's capsules, measured on one labelled set."""
+
+    texts: int
+    iterations: int  # that the model was trained with
+    capsules: tuple[CapsuleView, ...]
+    by_iterations: tuple[Changed, ...]
+    by_coupling: tuple[Changed, ...]
+    variance: Variance
+    redundancy: tuple[Redundancy, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def report_capsules(
+    subject: Subject,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    one_iteration: Subject | None = None,
+    projected_mean: Subject | None = None,
+) -> CapsuleReport:
+    """Look into the capsules of a routing model.
+
+    Args:
+        subject: the model.
+        texts: a labelled set that it was not trained on.
+        labels: one for each text.
+        one_iteration: a model trained with one iteration, whose capsules no route has sorted.
+        projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
+            slices of it are what capsules would be if it did not matter which feature lies in which.
+
+    >>> from routepool.config import ModelConfig
+    >>> from routepool.model import Classifier
+    >>> from routepool.text import Tokenizer
+    >>> texts = ["a good film", "a bad film"] * 5
+    >>> tokenizer, small = Tokenizer.build(texts), ModelConfig(embedding_size=4, hidden_size=4)
+    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
+    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
+    >>> found = report_capsules(subject, texts, ["pos", "neg"] * 5)
+    >>> len(found.capsules), [one.name for one in found.by_iterations]
+    (5, ['1', '2', '3', '4', '5', '6'])
+    """
+    layer = levels_of(subject.model)[0].aggregator
+    if not isinstance(layer, ROUTING):
+        raise InputError("only routing has capsules, and this model has none; --audit reads every model")
+    if subject.multi_label:
+        raise InputError("capsules are probed for one label a text, and this model gives any number")
+    truth = np.array([subject.place(label) for label in labels], dtype=np.int64)
+    encoded = subject.encode(texts)
+    kept = [place for place, one in enumerate(encoded) if len(one.ids)]
+    encoded, truth = [encoded[place] for place in kept], truth[kept]
+    _check_probes(truth, subject.labels)
+    couplings = Couplings.of(subject, encoded)
+    return CapsuleReport(
+        texts=len(encoded),
+        iterations=layer.iterations,
+        capsules=tuple(_views(subject, encoded, couplings)),
+        by_iterations=tuple(by_iterations(subject, encoded, truth)),
+        by_coupling=tuple(by_coupling(subject, encoded, truth, couplings)),
+        variance=variance_of(couplings),
+        redundancy=tuple(_redundancy(subject, [texts[place] for place in kept], truth, one_iteration, projected_mean)),
+    )
+
+
+def _check_probes(truth: NDArray[np.int64], labels: Sequence[str]) -> None:
+    counts = np.bincount(truth, minlength=len(labels))
+    present = counts[counts > 0]
+    if len(present) < 2 or present.min() < FOLDS:
+        raise InputError(f"capsules are probed with {FOLDS} texts of at least two labels, got {counts.tolist()}")
+
+
+def _views(subject: Subject, encoded: Sequence[Encoded], couplings: Couplings) -> list[CapsuleView]:
+    taken = favourites(couplings, subject.tokenizer.words)
+    share = couplings.coupling.sum(0) / couplings.coupling.sum()
+    views = []
+    for place, (shares, effects) in enumerate(_effects(subject, encoded)):
+        for capsule, effect in enumerate(effects):
+            words, phrases = taken[capsule] if place == 0 else ([], [])
+            views.append(
+                CapsuleView(
+                    level="words" if place == 0 else "sentences",
+                    number=capsule + 1,
+                    share=float((share if place == 0 else shares)[capsule]),
+                    words=tuple(words),
+                    phrases=tuple(phrases),
+                    classes=dict(zip(subject.labels, effect.tolist(), strict=True)),
+                )
+            )
+    return views
+
+
+def _effects(subject: Subject, encoded: Sequence[Encoded]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """For each level: the share (M,) of each capsule, and what the log-odds (M, K) of each label lose without it."""
+    depth, classes = subject.depth, len(subject.labels)
+    shares: list[Any] = [0.0] * depth
+    lost: list[Any] = [0.0] * depth
+    with torch.no_grad():
+        for _, ids, mask in batches(subject.model, encoded):
+            seen = watch(subject.model, ids, mask)
+            for place, level in enumerate(seen.levels):
+                capsules = units_of(level)
+                shape = mask.shape[: mask.ndim - place - 1]
+                effects = []
+                for capsule in range(capsules.shape[1]):
+                    without = capsules.clone()
+                    without[:, capsule] = 0
+                    vectors = without.flatten(1).reshape(*shape, -1)
+                    logits = upwards(subject.model, place + 1, vectors, level.mask.any(-1).reshape(shape))
+                    effects.append([
+                        float((_odds(subject, seen.logits, one) - _odds(subject, logits, one)).sum())
+                        for one in range(classes)
+                    ])  # fmt: skip
+                lost[place] = lost[place] + np.array(effects)
+                shares[place] = shares[place] + level.weights.sum((0, 1)).double().numpy(force=True)
+    return [(share / share.sum(), of_level / len(encoded)) for share, of_level in zip(shares, lost, strict=True)]
+
+
+def _odds(subject: Subject, logits: torch.Tensor, label: int) -> torch.Tensor:
+    return subject.evidence(logits, torch.full((len(logits),), label, device=logits.device))
+
+
+def _redundancy(
+    subject: Subject,
+    texts: Sequence[str],
+    truth: NDArray[np.int64],
+    one_iteration: Subject | None,
+    projected_mean: Subject | None,
+) -> list[Redundancy]:
+    own = capsules_of(subject, subject.encode(texts))
+    found = [redundancy_of("capsules", own, truth)]
+    if one_iteration is not None:
+        other = capsules_of(one_iteration, one_iteration.encode(texts))
+        found.append(redundancy_of("capsules of one iteration", other, truth))
+    if projected_mean is not None:
+        whole = capsules_of(projected_mean, projected_mean.encode(texts))
+        found.append(redundancy_of("random slices of a projected mean", random_slices(whole, own.shape[1]), truth))
+    return found

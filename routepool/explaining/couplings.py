@@ -1,0 +1,167 @@
+"""What each capsule takes: the couplings of all words of a set, against what the word and its place alone would say."""
+
+# W words of all texts  M capsules
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from routepool.explaining.passes import batches, watch
+from routepool.explaining.subject import Subject
+from routepool.text import Encoded
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LEAST_COUNT = 5  # occurrences of a word or phrase that is listed
+LAST_POSITION = 50  # places in a sentence from here on are one
+_ROUNDS = 10  # of fitting word and place together
+
+
+@dataclass(frozen=True, eq=False)
+class Couplings:
+    """The couplings of every word occurrence of some texts, in the order of the texts.
+
+    Args:
+        coupling: (W, M).
+        ids: (W,) of the words in the vocabulary.
+        places: (W,) in its sentence, from 0.
+        texts: (W,) the text of each.
+        sentences: (W,) a number for each sentence of all texts.
+    """
+
+    coupling: Floats
+    ids: Integers
+    places: Integers
+    texts: Integers
+    sentences: Integers
+
+    @classmethod
+    def of(cls, subject: Subject, encoded: Sequence[Encoded]) -> "Couplings":
+        """Read the texts and keep the weights of the words' level."""
+        found: dict[int, Floats] = {}
+        with torch.no_grad():
+            for batch, ids, mask in batches(subject.model, encoded):
+                weights = watch(subject.model, ids, mask).levels[0].weights.double().numpy(force=True)
+                weights = weights.reshape(*batch.mask.shape, -1)
+                found |= {row: weights[place][batch.mask[place]] for place, row in enumerate(batch.rows.tolist())}
+        lengths = [length for one in encoded for length in one.lengths.tolist()]
+        return cls(
+            coupling=np.concatenate([found[row] for row in range(len(encoded))]),
+            ids=np.concatenate([one.ids for one in encoded]).astype(np.int64),
+            places=np.concatenate([np.arange(length) for length in lengths]),
+            texts=np.repeat(np.arange(len(encoded)), [len(one.ids) for one in encoded]),
+            sentences=np.repeat(np.arange(len(lengths)), lengths),
+        )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A word or phrase that a capsule takes more of than of others."""
+
+    words: str
+    coupling: float  # mean over its occurrences
+    times_share: float  # against the capsule's share of all words
+    count: int
+
+
+def favourites(
+    couplings: Couplings, names: Sequence[str], *, number: int = 12
+) -> list[tuple[list[Taken], list[Taken]]]:
+    """For each capsule the words, and the phrases of two words, whose mean coupling stands out most from its share."""
+    share = couplings.coupling.mean(0)
+    single: dict[str, list[int]] = defaultdict(list)
+    for place, word in enumerate(couplings.ids.tolist()):
+        single[names[word]].append(place)
+    double: dict[str, list[int]] = defaultdict(list)
+    for place in np.flatnonzero(couplings.sentences[1:] == couplings.sentences[:-1]).tolist():
+        double[f"{names[couplings.ids[place]]} {names[couplings.ids[place + 1]]}"].append(place)
+    pairs = (couplings.coupling[1:] + couplings.coupling[:-1]) / 2
+    return [
+        (
+            _most(single, couplings.coupling[:, capsule], share[capsule], number),
+            _most(double, pairs[:, capsule], share[capsule], number),
+        )
+        for capsule in range(len(share))
+    ]
+
+
+def _most(places: dict[str, list[int]], coupling: Floats, share: float, number: int) -> list[Taken]:
+    found = [
+        Taken(name, mean := float(coupling[where].mean()), mean / share if share > 0 else 0.0, len(where))
+        for name, where in places.items()
+        if len(where) >= LEAST_COUNT
+    ]
+    return sorted(found, key=lambda one: (-one.coupling, one.words))[:number]
+
+
+@dataclass(frozen=True)
+class Variance:
+    """Shares of the coupling's variance that can be foretold on texts not used to learn them; the rest is context."""
+
+    by_word: float
+    by_position: float
+    by_both: float
+    context: float
+
+
+def variance_of(couplings: Couplings) -> Variance:
+    """How much of a coupling the word and its place explain: means of one half of the texts foretell the other's.
+
+    Means are drawn to the capsule's by one occurrence's weight, so that a word seen once is not believed outright.
+    """
+    residual: dict[str, float] = dict.fromkeys(("none", "word", "position", "both"), 0.0)
+    places = np.minimum(couplings.places, LAST_POSITION)
+    for here in (couplings.texts % 2 == 0, couplings.texts % 2 == 1):
+        if not here.any() or here.all():
+            continue
+        learn = ~here
+        middle = couplings.coupling[learn].mean(0)
+        known, wanted = couplings.coupling[learn] - middle, couplings.coupling[here] - middle
+        residual["none"] += float((wanted**2).sum())
+        foretold = {
+            "word": _foretold(known, [couplings.ids[learn]], [couplings.ids[here]]),
+            "position": _foretold(known, [places[learn]], [places[here]]),
+            "both": _foretold(known, [couplings.ids[learn], places[learn]], [couplings.ids[here], places[here]]),
+        }
+        for name, values in foretold.items():
+            residual[name] += float(((wanted - values) ** 2).sum())
+    total = residual["none"] or 1.0
+    word, position, both = (max(0.0, 1 - residual[name] / total) for name in ("word", "position", "both"))
+    return Variance(word, position, both, 1 - max(word, position, both))
+
+
+def means_by_word(couplings: Couplings, vocabulary: int, half: int) -> Floats:
+    """(V, M): each word's mean coupling in the texts of the other half; words not in there have the capsules' share."""
+    learn = couplings.texts % 2 != half
+    learn = learn if learn.any() else np.ones(len(couplings.texts), dtype=bool)
+    middle = couplings.coupling[learn].mean(0)
+    means: Floats = middle + _group_means(couplings.coupling[learn] - middle, couplings.ids[learn], vocabulary)
+    return means
+
+
+def _foretold(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
+    """Additive means over the groups of each key, fitted in turn."""
+    sizes = [int(max(one.max(), other.max())) + 1 for one, other in zip(keys, wanted, strict=True)]
+    effects = [np.zeros((size, known.shape[1])) for size in sizes]
+    for _ in range(_ROUNDS if len(keys) > 1 else 1):
+        for place, key in enumerate(keys):
+            others = sum(
+                (effects[other][keys[other]] for other in range(len(keys)) if other != place), np.zeros_like(known)
+            )
+            effects[place] = _group_means(known - others, key, sizes[place])
+    total: Floats = sum(
+        (effect[key] for effect, key in zip(effects, wanted, strict=True)), np.zeros((len(wanted[0]), known.shape[1]))
+    )
+    return total
+
+
+def _group_means(values: Floats, groups: Integers, size: int) -> Floats:
+    sums = np.zeros((size, values.shape[1]))
+    np.add.at(sums, groups, values)
+    means: Floats = sums / (np.bincount(groups, minlength=size) + 1)[:, None]
+    return means

@@ -1,0 +1,122 @@
+"""Is routing dynamic? The same model with other numbers of iterations, and with couplings that know less."""
+
+# N rows  T tokens  M capsules
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from routepool.aggregation import Aggregator
+from routepool.aggregation.routing import CAPSULES
+from routepool.explaining.couplings import Couplings, means_by_word
+from routepool.explaining.parts import ROUTING, parts, vector_of
+from routepool.explaining.passes import batches, changed_output, levels_of, reading
+from routepool.explaining.subject import Subject
+from routepool.inference import logits_of
+from routepool.text import Encoded
+
+ITERATIONS = range(1, 7)
+Recoupling = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids (N, T), mask (N, T), coupling (N, T, M) -> coupling
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A model that was changed after training: its accuracy, and the share of predictions that are others."""
+
+    name: str
+    accuracy: float
+    changed: float
+
+
+def by_iterations(subject: Subject, encoded: Sequence[Encoded], truth: NDArray[np.int64]) -> list[Changed]:
+    """The model with 1 to 6 iterations of routing, on every level, without training it again."""
+    own = logits_of(subject.model, encoded)
+    found = []
+    for number in ITERATIONS:
+        with _iterations(subject, number):
+            found.append(_compared(f"{number}", logits_of(subject.model, encoded), own, truth))
+    return found
+
+
+def by_coupling(
+    subject: Subject, encoded: Sequence[Encoded], truth: NDArray[np.int64], couplings: Couplings
+) -> list[Changed]:
+    """The model with the couplings of its words replaced by ones that know less.
+
+    Its own; for each word the mean of that word in the other half of the texts; those of another word of the same
+    sentence; the same for all.
+    """
+    own = logits_of(subject.model, encoded)
+    vocabulary = len(subject.tokenizer.words)
+    found = [_compared("its own", own, own, truth)]
+    means = [torch.from_numpy(means_by_word(couplings, vocabulary, half)).float() for half in (0, 1)]
+    kinds: dict[str, Callable[[int], Recoupling]] = {
+        "mean of the word": lambda half: lambda ids, mask, coupling: means[half].to(coupling)[ids],
+        "of another word": _shuffled,
+        "the same for all": lambda half: lambda ids, mask, coupling: torch.ones_like(coupling),
+    }
+    for name, kind in kinds.items():
+        logits = np.empty_like(own)
+        for half in (0, 1):
+            rows = np.arange(half, len(encoded), 2)
+            logits[rows] = _recoupled(subject, encoded[half::2], kind(half))
+        found.append(_compared(name, logits, own, truth))
+    return found
+
+
+def _recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> NDArray[np.float32]:
+    """Logits of the model with other couplings on its first level."""
+    result = np.empty((len(encoded), len(subject.labels)), dtype=np.float32)
+    for batch, ids, mask in batches(subject.model, encoded):
+        with reading(subject.model), torch.no_grad(), _with(subject, ids, change):
+            result[batch.rows] = subject.model(ids, mask, grouped=False).numpy(force=True)
+    return result
+
+
+def _with(subject: Subject, ids: Tensor, change: Recoupling) -> AbstractContextManager[None]:
+    def vectors(layer: Aggregator, states: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:
+        assert isinstance(layer, ROUTING)
+        other = change(ids.reshape(mask.shape), mask, coupling) * mask.unsqueeze(-1)
+        # What the softmax would see to: 1 for each word over the capsules, or for each capsule over the words.
+        axis = 2 if layer.axis == CAPSULES else 1
+        other = other / other.sum(axis, keepdim=True).clamp(min=1e-12)
+        return vector_of(layer, parts(layer, states, mask, other).sum(1))
+
+    return changed_output(levels_of(subject.model)[0], vectors)
+
+
+def _shuffled(seed: int) -> Recoupling:
+    generator = torch.Generator().manual_seed(seed)
+
+    def change(ids: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:
+        # Sorted by a random key, real words among themselves, padding behind them.
+        keys = torch.rand(mask.shape, generator=generator).to(mask.device)
+        order = keys.masked_fill(~mask, 2).argsort(1)
+        places = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
+        source = torch.empty_like(order).scatter_(1, places, order)
+        return coupling.gather(1, source.unsqueeze(-1).expand_as(coupling))
+
+    return change
+
+
+def _compared(name: str, logits: NDArray[np.float32], own: NDArray[np.float32], truth: NDArray[np.int64]) -> Changed:
+    predicted = logits.argmax(1)
+    return Changed(name, float((predicted == truth).mean()), float((predicted != own.argmax(1)).mean()))
+
+
+@contextmanager
+def _iterations(subject: Subject, number: int) -> Iterator[None]:
+    layers = [level.aggregator for level in levels_of(subject.model)]
+    before = [layer.iterations for layer in layers if isinstance(layer, ROUTING)]
+    try:
+        for layer in layers:
+            layer.iterations = number  # type: ignore[assignment]
+        yield
+    finally:
+        for layer, own in zip(layers, before, strict=True):
+            layer.iterations = own  # type: ignore[assignment]
