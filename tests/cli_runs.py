@@ -15,7 +15,7 @@ from routepool.cli import app
 TINY = [
     "--vectors", "none", "--threads", "1", "--set", "hidden_size=8", "--set", "embedding_size=8",
     "--set", "head_size=8", "--set", "capsules=2", "--set", "capsule_size=8", "--set", "epochs=4",
-    "--set", "learning_rate=0.02", "--set", "dropout=0", "--set", "batch_size=16",
+    "--set", "learning_rate=0.02", "--set", "dropout=0", "--set", "word_dropout=0", "--set", "batch_size=16",
 ]  # fmt: skip
 ENGLISH = {
     "good": ("great", "lovely", "superb", "warm"),
