@@ -113,14 +113,27 @@ class ModelConfig(Settings):
 
     depth: int = setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1)
     embedding_size: int = setting(300, "size of a word vector", least=1)
-    encoder: str = setting("bilstm", "puts words in context: bilstm, bigru, cnn or none")
+    encoder: str = setting(
+        "bilstm", "puts words in context: bilstm, bigru, cnn, none, or hf:FOLDER for a pre-trained one"
+    )
     encoder_options: Mapping[str, Any] = setting({}, "options of the encoder's class")
+    upper_encoder: str = setting("", "encoder of sentences; empty: that of the words, bilstm above a pre-trained one")
     hidden_size: int = setting(200, "units of the encoder in each direction, or filters of each width", least=1)
     aggregator: str = setting("routing", "turns the words' vectors into one")
     aggregator_options: Mapping[str, Any] = setting({}, "options of the aggregator's class")
     head_size: int = setting(300, "hidden units of the classifier on top", least=1)
     dropout: float = setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
     dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
+
+
+def split_source(encoder: str) -> tuple[str, str]:
+    """The kind and the source of a pre-trained encoder's name; the source of any other is empty.
+
+    >>> split_source("hf:models/minilm"), split_source("bilstm")
+    (('hf', 'models/minilm'), ('bilstm', ''))
+    """
+    kind, _, source = encoder.partition(":")
+    return kind, source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +149,18 @@ class TrainingConfig(Settings):
     )
     replacement: bool = setting(True, "draw batches with replacement (the released code) or see each example once")
     learning_rate: float = setting(3e-4, "initial rate of Adam", above=0, most=1)
+    encoder_learning_rate: float = setting(
+        0.0, "initial rate of a pre-trained encoder's last layer; 0: that of the rest", least=0, most=1
+    )
+    layer_decay: float = setting(
+        1.0, "factor of the rate from a pre-trained encoder's layer to the one below", above=0, most=1
+    )
+    warmup: float = setting(0.0, "share of all steps in which the learning rate rises to its start", least=0, most=0.9)
+    schedule: str = setting(
+        "stairs",
+        "of the rate: stairs (decay, decay_steps), or linear down to lowest_rate",
+        choices=("stairs", "linear"),
+    )
     decay: float = setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
     decay_steps: int = setting(500, "steps between two stairs", least=1)
     lowest_rate: float = setting(1e-5, "floor of the learning rate", least=0)
@@ -159,6 +184,7 @@ class TrainingConfig(Settings):
     min_frequency: int = setting(1, "leave words seen less often out of the vocabulary", least=1)
     extra_words: int = setting(40_000, "words known by their vector only, not seen in training", least=0)
     checkpoint_steps: int = setting(0, "steps between two checkpoints; 0: one after each epoch", least=0)
+    word_dropout: float = setting(0.0, "share of words replaced by the unknown word in training", least=0, most=0.9)
     seed: int = setting(0, "of initial weights, batches and dropout", least=0)
 
 

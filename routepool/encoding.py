@@ -2,15 +2,25 @@
 
 # B batch  T tokens  D features  H hidden units
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from routepool.checks import at_least, check_states
+from routepool.config import TextConfig
 from routepool.errors import InputError
-from routepool.registry import Registry
+from routepool.registry import Extra, Registry
+from routepool.text import TextReader
 
 ENCODERS: Registry[type["Encoder"]] = Registry("encoder")
+PRETRAINED: Registry[type["PretrainedEncoder"]] = Registry(
+    "pre-trained encoder", {"hf": Extra("routepool.extras.huggingface", "hf")}
+)
 register = ENCODERS.register
 
 
@@ -51,6 +61,50 @@ class Encoder(nn.Module):
 
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         """(B, T, D), (B,) -> (B, T, out_features); what is written behind a row's length is ignored."""
+        raise NotImplementedError
+
+
+class Pretrained(NamedTuple):
+    """What a pre-trained encoder comes with."""
+
+    tokenizer: TextReader
+    options: Mapping[str, Any]  # of its class
+    weights: Mapping[str, Tensor]  # its state
+
+
+class PretrainedEncoder(nn.Module):
+    """Ids -> vectors in context: an encoder with an embedding and weights of its own, for the first level.
+
+    A setting names it `KIND:SOURCE`, such as `hf:FOLDER`; a saved model names the kind alone and holds the rest.
+
+    Args:
+        vocabulary_size: ids are below it.
+        hidden_size: has no meaning here, the architecture has its own.
+    """
+
+    out_features: int
+
+    @classmethod
+    def read(cls, source: str, config: TextConfig) -> Pretrained:
+        """The encoder of a folder or a name, as it was published; texts are cut and split by `config`."""
+        raise NotImplementedError
+
+    @classmethod
+    def files(cls, source: str) -> list[Path]:
+        """What `read` reads."""
+        raise NotImplementedError
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """(B, T) ids, (B, T) bool -> (B, T, out_features), zeros on padding; what the padding holds is not read."""
+        raise NotImplementedError
+
+    @contextmanager
+    def keeping_states(self) -> Iterator[None]:
+        """Meanwhile, one that does not learn may keep on disk what it computes; the texts are those of a training."""
+        yield
+
+    def parameters_by_layer(self) -> list[list[nn.Parameter]]:
+        """The parameters of each layer, those nearest to the input first."""
         raise NotImplementedError
 
 

@@ -13,13 +13,14 @@ from torch.nn import functional
 from routepool.aggregation import AGGREGATORS, Aggregator
 from routepool.config import ModelConfig
 from routepool.embedding import Embedding
-from routepool.encoding import ENCODERS, Encoder
+from routepool.encoding import ENCODERS, PRETRAINED, Encoder, PretrainedEncoder
 from routepool.errors import InputError, unknown
 from routepool.grouping import group_rows
 from routepool.prediction import Head
 from routepool.registry import Registry
 
-Part = TypeVar("Part", Encoder, Aggregator)
+Part = TypeVar("Part", Encoder, PretrainedEncoder, Aggregator)
+ABOVE_PRETRAINED = "bilstm"  # sentences, unless `upper_encoder` says otherwise
 
 
 class Trace(NamedTuple):
@@ -36,7 +37,7 @@ class Level(nn.Module):
     All axes before that one are folded into rows, so the same code serves any depth.
 
     Args:
-        encoder: puts a row's units in context.
+        encoder: puts a row's units in context. One that is pre-trained reads ids, without an embedding.
         aggregator: makes them one vector.
         embedding: for the first level, which is given ids.
         dropout: share of values dropped in training.
@@ -45,7 +46,7 @@ class Level(nn.Module):
 
     def __init__(
         self,
-        encoder: Encoder,
+        encoder: Encoder | PretrainedEncoder,
         aggregator: Aggregator,
         *,
         embedding: Embedding | None = None,
@@ -81,10 +82,16 @@ class Level(nn.Module):
         return vectors.reshape(*mask.shape[:-1], -1), weights.reshape(*mask.shape, -1)
 
     def _read(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        states = rows if self.embedding is None else self.embedding(rows)
-        states = self.encoder(self.before_encoder(states), mask)
-        vectors, weights = self.aggregator(states, mask)
+        vectors, weights = self.aggregator(self._encode(rows, mask), mask)
         return self.after_aggregator(vectors), weights
+
+    def _encode(self, rows: Tensor, mask: Tensor) -> Tensor:
+        if isinstance(self.encoder, PretrainedEncoder):  # ids cannot be dropped out: what the new layers read is
+            states: Tensor = self.before_encoder(self.encoder(rows, mask))
+            return states
+        states = rows if self.embedding is None else self.embedding(rows)
+        encoded: Tensor = self.encoder(self.before_encoder(states), mask)
+        return encoded
 
     def _read_grouped(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         groups = group_rows(mask)
@@ -118,13 +125,14 @@ class Classifier(nn.Module):
     @classmethod
     def build(cls, config: ModelConfig, *, vocabulary_size: int, classes: int, sparse: bool = True) -> Self:
         """A new model of these settings, its weights drawn from torch's generator."""
-        embedding = Embedding(vocabulary_size, config.embedding_size, sparse=sparse)
+        pretrained = config.encoder in PRETRAINED.names()
+        embedding = None if pretrained else Embedding(vocabulary_size, config.embedding_size, sparse=sparse)
         dropout, places = config.dropout, config.dropout_places
         levels: list[Level] = []
-        size = config.embedding_size
+        size = vocabulary_size if pretrained else config.embedding_size
         for depth in range(config.depth):
-            encoder = _construct(ENCODERS, config.encoder, config.encoder_options, size, config.hidden_size)
-            aggregator = _construct(AGGREGATORS, config.aggregator, config.aggregator_options, encoder.out_features)
+            encoder = _encoder(config, depth, size)
+            aggregator = construct(AGGREGATORS, config.aggregator, config.aggregator_options, encoder.out_features)
             size = aggregator.out_features
             first = embedding if depth == 0 else None
             levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, places=places))
@@ -161,7 +169,19 @@ class Classifier(nn.Module):
             raise InputError(f"mask must be bool {tuple(ids.shape)} like the ids, got {mask.dtype} {tuple(mask.shape)}")
 
 
-def _construct(table: Registry[type[Part]], name: str, options: Mapping[str, Any], *sizes: int) -> Part:
+def _encoder(config: ModelConfig, depth: int, size: int) -> Encoder | PretrainedEncoder:
+    """The encoder of a level: a pre-trained one reads ids, so those above it are of another kind."""
+    name, options, hidden_size = config.encoder, config.encoder_options, config.hidden_size
+    if name in PRETRAINED.names():
+        if depth == 0:
+            return construct(PRETRAINED, name, options, size, hidden_size)
+        name, options = ABOVE_PRETRAINED, {}
+    if depth > 0 and config.upper_encoder:
+        name, options = config.upper_encoder, {}
+    return construct(ENCODERS, name, options, size, hidden_size)
+
+
+def construct(table: Registry[type[Part]], name: str, options: Mapping[str, Any], *sizes: int) -> Part:
     """Build a registered class, its options checked against its own signature."""
     cls: Callable[..., Part] = table[name]
     known = [option for option, item in signature(cls).parameters.items() if item.kind is Parameter.KEYWORD_ONLY]

@@ -58,7 +58,7 @@ def pretrained_preset(*, document: bool = False, frozen: bool = False) -> Preset
     batch, epochs = (64, 20) if frozen else (32, 3)
     chosen = default_preset(document=document)
     return Preset(
-        change(chosen.model, dropout=0.3 if frozen else 0.1),
+        change(chosen.model, dropout=0.5 if frozen else 0.1),
         change(
             chosen.training,
             epochs=epochs,
@@ -67,6 +67,7 @@ def pretrained_preset(*, document: bool = False, frozen: bool = False) -> Preset
             smallest_batch=batch,
             window=512,
             word_dropout=0.0,
+            learning_rate=3e-4 if frozen else 1e-3,
             encoder_learning_rate=1e-4,
             schedule="linear",
             warmup=0.1,

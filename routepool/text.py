@@ -58,6 +58,7 @@ class Encoded(NamedTuple):
         lengths: (S,) words of each sentence; one entry for a text read as one sequence.
         cut_words: words of the text that are not in `ids`.
         cut_sentences: sentences of which no word is in `ids`.
+        words: (N,) number of the word that each piece is a part of, rising; None where every piece is a word.
     """
 
     ids: Integers
@@ -65,6 +66,7 @@ class Encoded(NamedTuple):
     lengths: Integers
     cut_words: int
     cut_sentences: int
+    words: Integers | None = None
 
 
 class Truncation(NamedTuple):
@@ -86,8 +88,73 @@ class Truncation(NamedTuple):
         return cls(len(cut), sum(sentences for sentences, _ in cut), sum(words for _, words in cut))
 
 
+class TextReader:
+    """Text -> ids and spans, sentence by sentence: what every tokenizer has in common.
+
+    A subclass gives the settings, the vocabulary and an engine of the tokenizers package.
+    """
+
+    config: TextConfig
+    words: tuple[str, ...]  # the vocabulary: the place of a word or a piece is its id
+    _engine: tokenizers.Tokenizer
+
+    def encode(self, texts: Sequence[str], depth: int = 1) -> list[Encoded]:
+        """Read texts as one sequence of words each (depth 1) or as sentences of words (depth 2).
+
+        >>> (text,) = Tokenizer.build(["It works."]).encode(["Works it? It works!"], depth=2)
+        >>> text.ids.tolist(), text.lengths.tolist()
+        ([4, 3, 1, 3, 4, 1], [3, 3])
+        >>> text.spans[0].tolist()
+        [0, 5]
+        """
+        if depth not in (1, 2):
+            raise InputError(f"depth of a text must be 1 (words) or 2 (sentences of words), got {depth!r}")
+        if isinstance(texts, str):
+            raise InputError("wanted a list of texts, got one string; put it in a list")
+        groups = (texts[start : start + _GROUP] for start in range(0, len(texts), _GROUP))
+        return [encoded for group in groups for encoded in self._encode_group(group, depth)]
+
+    def to_json(self) -> str:
+        """The content of `tokenizer.json`."""
+        raise NotImplementedError
+
+    def _words_of(self, encodings: Sequence[tokenizers.Encoding]) -> Integers | None:
+        """The word of each piece of these sentences, numbered on; None where every piece is a word."""
+        return None
+
+    def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
+        pieces = [_pieces(text, self.config, depth) for text in map(_clean, texts)]
+        encodings = self._engine.encode_batch([piece for text in pieces for _, piece in text], add_special_tokens=False)
+        lengths = np.array([len(each) for each in encodings], dtype=np.int32)
+        number = int(lengths.sum())
+        ids = np.fromiter((one for each in encodings for one in each.ids), np.int32, number)
+        ends = np.fromiter(
+            (place for each in encodings for pair in each.offsets for place in pair), np.int32, 2 * number
+        )
+        spans = ends.reshape(number, 2)
+        starts = np.array([start for text in pieces for start, _ in text], dtype=np.int32)
+        spans += np.repeat(starts, lengths)[:, None]
+        words = self._words_of(encodings)
+        end = 0
+        for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
+            start, end = end, end + int(of_text.sum())
+            sentences = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
+            here = None if words is None else words[start:end] - words[start : start + 1].sum()
+            yield self._cut(ids[start:end], spans[start:end], sentences, here)
+
+    def _cut(self, ids: Integers, spans: Integers, lengths: Integers, words: Integers | None) -> Encoded:
+        most = min(self.config.max_words or len(ids), len(ids))  # the setting alone may not fit 32 bits
+        kept = np.minimum(lengths, most)[: self.config.max_sentences or None]
+        cut_words = len(ids) - int(kept.sum())
+        if cut_words:
+            starts = np.cumsum(lengths) - lengths
+            rows = np.concatenate([np.arange(start, start + some) for start, some in zip(starts, kept, strict=False)])
+            ids, spans, words = ids[rows], spans[rows], None if words is None else words[rows]
+        return Encoded(ids, spans, kept, cut_words, len(lengths) - len(kept), words)
+
+
 @dataclass(frozen=True)
-class Tokenizer:
+class Tokenizer(TextReader):
     """A vocabulary and the settings it was made with: text -> ids and spans.
 
     Args:
@@ -135,50 +202,6 @@ class Tokenizer:
         reachable = _splitter(config)
         extra = [word for word in dict.fromkeys(extra_words) if word not in present and reachable(word) == [word]]
         return cls(config, (*SPECIAL_WORDS, *words, *extra), (0, 0, *(seen[word] for word in words), *[0] * len(extra)))
-
-    def encode(self, texts: Sequence[str], depth: int = 1) -> list[Encoded]:
-        """Read texts as one sequence of words each (depth 1) or as sentences of words (depth 2).
-
-        >>> (text,) = Tokenizer.build(["It works."]).encode(["Works it? It works!"], depth=2)
-        >>> text.ids.tolist(), text.lengths.tolist()
-        ([4, 3, 1, 3, 4, 1], [3, 3])
-        >>> text.spans[0].tolist()
-        [0, 5]
-        """
-        if depth not in (1, 2):
-            raise InputError(f"depth of a text must be 1 (words) or 2 (sentences of words), got {depth!r}")
-        if isinstance(texts, str):
-            raise InputError("wanted a list of texts, got one string; put it in a list")
-        groups = (texts[start : start + _GROUP] for start in range(0, len(texts), _GROUP))
-        return [encoded for group in groups for encoded in self._encode_group(group, depth)]
-
-    def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [_pieces(text, self.config, depth) for text in map(_clean, texts)]
-        encodings = self._engine.encode_batch([piece for text in pieces for _, piece in text], add_special_tokens=False)
-        lengths = np.array([len(each) for each in encodings], dtype=np.int32)
-        words = int(lengths.sum())
-        ids = np.fromiter((one for each in encodings for one in each.ids), np.int32, words)
-        ends = np.fromiter(
-            (place for each in encodings for pair in each.offsets for place in pair), np.int32, 2 * words
-        )
-        spans = ends.reshape(words, 2)
-        starts = np.array([start for text in pieces for start, _ in text], dtype=np.int32)
-        spans += np.repeat(starts, lengths)[:, None]
-        for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
-            here = int(of_text.sum())
-            sentences = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
-            yield self._cut(ids[:here], spans[:here], sentences)
-            ids, spans = ids[here:], spans[here:]
-
-    def _cut(self, ids: Integers, spans: Integers, lengths: Integers) -> Encoded:
-        most = min(self.config.max_words or len(ids), len(ids))  # the setting alone may not fit 32 bits
-        kept = np.minimum(lengths, most)[: self.config.max_sentences or None]
-        cut_words = len(ids) - int(kept.sum())
-        if cut_words:
-            starts = np.cumsum(lengths) - lengths
-            rows = np.concatenate([np.arange(start, start + some) for start, some in zip(starts, kept, strict=False)])
-            ids, spans = ids[rows], spans[rows]
-        return Encoded(ids, spans, kept, cut_words, len(lengths) - len(kept))
 
     def to_json(self) -> str:
         """The content of `tokenizer.json`."""

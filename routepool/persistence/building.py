@@ -10,14 +10,14 @@ from routepool.errors import InputError
 from routepool.model import Classifier
 from routepool.persistence.description import Description
 from routepool.persistence.tensors import check_tensors
-from routepool.text import Tokenizer
+from routepool.text import TextReader
 
 Tensors = Mapping[str, Tensor]
 
 _NEVER_TOO_LARGE = 1000  # for a setting, however few weights the model has
 
 
-def blank(description: Description, tokenizer: Tokenizer, *, weights: int) -> Classifier:
+def blank(description: Description, tokenizer: TextReader, *, weights: int) -> Classifier:
     """A model so described that takes no memory; settings out of proportion to its number of weights are refused."""
     most = max(_NEVER_TOO_LARGE, weights)
     largest = _largest(description.model_config.to_dict())
@@ -27,14 +27,14 @@ def blank(description: Description, tokenizer: Tokenizer, *, weights: int) -> Cl
         return _build(description, tokenizer)
 
 
-def check_weights(model: Classifier, tensors: Tensors, description: Description, tokenizer: Tokenizer) -> None:
+def check_weights(model: Classifier, tensors: Tensors, description: Description, tokenizer: TextReader) -> None:
     """Refuse tensors that are not those of the model."""
     labels, words = len(description.labels), len(tokenizer.words)
     source = f"for the settings and {labels} labels of config.json and the {words} words of tokenizer.json"
     check_tensors(tensors, model.state_dict(), source=source)
 
 
-def fill(model: Classifier, tensors: Tensors, description: Description, tokenizer: Tokenizer) -> Classifier:
+def fill(model: Classifier, tensors: Tensors, description: Description, tokenizer: TextReader) -> Classifier:
     """The classifier with these weights, checked."""
     check_weights(model, tensors, description, tokenizer)
     if any(name not in tensors for name, _ in model.named_buffers()):
@@ -49,7 +49,7 @@ def count(tensors: Tensors) -> int:
     return sum(tensor.numel() for tensor in tensors.values())
 
 
-def _build(description: Description, tokenizer: Tokenizer) -> Classifier:
+def _build(description: Description, tokenizer: TextReader) -> Classifier:
     words, labels = len(tokenizer.words), len(description.labels)
     try:
         # float: a saved model does not depend on torch's default type.

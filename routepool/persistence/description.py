@@ -10,7 +10,7 @@ from routepool.config import ModelConfig, TrainingConfig
 from routepool.errors import InputError, unknown
 from routepool.model import Classifier
 from routepool.persistence.manifest import FORMAT_VERSION
-from routepool.text import Tokenizer
+from routepool.text import TextReader
 
 Values = dict[str, Any]
 # Version -> what turns its config.json into one of the next version; tests/fixtures has a folder of each.
@@ -91,7 +91,7 @@ class SavedModel(Description):
     """
 
     classifier: Classifier
-    tokenizer: Tokenizer
+    tokenizer: TextReader
 
 
 def _check(name: str, wanted: str, value: Any, right: object) -> None:

@@ -29,7 +29,7 @@ from routepool.persistence.files import (
 )
 from routepool.persistence.manifest import MANIFEST, check_version, read_entry, read_manifest, seal
 from routepool.persistence.tensors import parse, stream
-from routepool.text import Tokenizer
+from routepool.pieces import read_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ def load(folder: Folder) -> SavedModel:
     >>> from tempfile import TemporaryDirectory
     >>> from routepool.config import ModelConfig
     >>> from routepool.model import Classifier
+    >>> from routepool.text import Tokenizer
     >>> tokenizer = Tokenizer.build(["good film", "bad film"])
     >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
     >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
@@ -89,7 +90,7 @@ def load(folder: Folder) -> SavedModel:
         raise InputError(f"{folder / CONFIG}: wanted at most {_MOST_CONFIG} bytes, got {entries[CONFIG].size}")
     description = _read_config(*read_entry(folder, entries[CONFIG]))
     path, content = read_entry(folder, entries[TOKENIZER])
-    tokenizer = told(path, Tokenizer.from_json, content)
+    tokenizer = told(path, read_tokenizer, content)
     path, content = read_entry(folder, entries[WEIGHTS])
     tensors = parse(path, content)
     model = told(folder / CONFIG, blank, description, tokenizer, weights=count(tensors))

@@ -3,10 +3,21 @@
 import os
 from typing import Any
 
+import torch
+
 from routepool.checks import one_of
+from routepool.errors import InputError
 
 PRECISIONS = {"full": "no", "bf16": "bf16"}  # our names and accelerate's
 _DEVICE = "ACCELERATE_TORCH_DEVICE"
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that torch cannot use here."""
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        raise InputError(f"device {name} cannot be used here ({error!s:.100}); use cpu") from error
 
 
 def engine(*, device: str = "cpu", precision: str = "full") -> Any:

@@ -6,21 +6,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from routepool import vectors as word_vectors
-from routepool.config import ModelConfig, Preset, change
+from routepool.config import ModelConfig, Preset, change, split_source
 from routepool.datasets import Example, split
-from routepool.embedding import Embedding
+from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
 from routepool.inference import logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, SavedModel
 from routepool.probabilities import fit_temperature, probabilities, tune_thresholds
-from routepool.text import Tokenizer, Truncation
-from routepool.training.hooks import Hook
+from routepool.text import TextReader, Tokenizer, Truncation
+from routepool.training.hooks import Hook, StartReport
 from routepool.training.loop import DivergedError, Examples, Trainer
 from routepool.training.objective import Objective, balanced_weights
+from routepool.training.optimizer import embedding_of
 from routepool.training.progress import Progress
 
 
@@ -34,6 +37,8 @@ class Task:
         labels: every label, in the order of the logits.
         multi_label: a text may have any number of labels.
         vectors: where pre-trained vectors come from, see `routepool.vectors`; None for random ones.
+        weights: of the training texts in the loss, above 0; only their ratios count. None for all alike.
+        class_weights: of the labels in the loss, 1 for one that is not named; they win over the setting `class_weight`.
     """
 
     train: Sequence[Example]
@@ -41,6 +46,8 @@ class Task:
     labels: tuple[str, ...]
     multi_label: bool = False
     vectors: str | None = None
+    weights: Sequence[float] | None = None
+    class_weights: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +96,16 @@ def fit(
     """
     torch.manual_seed(preset.training.seed)
     new = _new(task, preset) if start is None else _continued(task, preset, start)
+    if preset.training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
+        raise InputError("word_dropout needs a model of words, this one reads the pieces of a pre-trained encoder")
     data = _data(task, preset, new)
     where = {"device": device, "precision": precision}
     trainer = Trainer(
         new.model, data.train, data.dev, data.objective, preset.training, known=new.known, hooks=hooks, run=run, **where
     )
+    start_report = StartReport(new.coverage, Truncation.of(data.train.encoded))
+    for hook in hooks:
+        hook.on_start(start_report)
     remembered = {"columns": columns, "training": preset.training, "provenance": provenance or {}}
     try:
         trainer.fit(checkpoint)
@@ -108,7 +120,7 @@ class _Untrained(NamedTuple):
     """What training starts from."""
 
     model: Classifier
-    tokenizer: Tokenizer
+    tokenizer: TextReader
     config: ModelConfig
     known: torch.Tensor | None = None  # (V,) words with a pre-trained vector
     coverage: tuple[word_vectors.Coverage, ...] = ()
@@ -151,6 +163,8 @@ def _vocabulary(task: Task, preset: Preset) -> Tokenizer:
 
 
 def _new(task: Task, preset: Preset) -> _Untrained:
+    if split_source(preset.model.encoder)[1]:
+        return _pretrained(task, preset)
     tokenizer = _vocabulary(task, preset)
     sizes = {"vocabulary_size": len(tokenizer.words), "classes": len(task.labels)}
     if task.vectors is None:
@@ -160,8 +174,25 @@ def _new(task: Task, preset: Preset) -> _Untrained:
     config = change(preset.model, embedding_size=loaded.table.shape[1])
     model = Classifier.build(config, **sizes, sparse=preset.training.sparse)
     known = torch.from_numpy(loaded.known)
-    _embedding(model).load_vectors(torch.from_numpy(loaded.table), known)
+    embedding = embedding_of(model)
+    assert embedding is not None
+    embedding.load_vectors(torch.from_numpy(loaded.table), known)
     return _Untrained(model, tokenizer, config, known, loaded.coverage)
+
+
+def _pretrained(task: Task, preset: Preset) -> _Untrained:
+    """A new model on an encoder that comes with a tokenizer and weights; word vectors have no place in it."""
+    kind, source = split_source(preset.model.encoder)
+    if task.vectors is not None:
+        raise InputError(
+            f"encoder {kind}:... has word vectors of its own, got others as well ({task.vectors}); drop them"
+        )
+    found = PRETRAINED[kind].read(source, preset.text)
+    options = {**found.options, **preset.model.encoder_options}
+    config = change(preset.model, encoder=kind, encoder_options=options)
+    model = Classifier.build(config, vocabulary_size=len(found.tokenizer.words), classes=len(task.labels))
+    model.levels[0].encoder.load_state_dict(found.weights)  # type: ignore[union-attr]
+    return _Untrained(model, found.tokenizer, config)
 
 
 def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
@@ -171,18 +202,13 @@ def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
             f"the new data must have the same, got {_told(task.labels, task.multi_label)}"
         )
     model = deepcopy(start.classifier)
-    _embedding(model).sparse = preset.training.sparse  # a matter of training, not of the model
+    if (embedding := embedding_of(model)) is not None:
+        embedding.sparse = preset.training.sparse  # a matter of training, not of the model
     return _Untrained(model, start.tokenizer, start.model_config)
 
 
 def _told(labels: tuple[str, ...], multi_label: bool) -> str:
     return f"{'any number' if multi_label else 'one'} of the labels {', '.join(labels[:20])}"
-
-
-def _embedding(model: Classifier) -> Embedding:
-    embedding = model.get_submodule("levels.0.embedding")
-    assert isinstance(embedding, Embedding)
-    return embedding
 
 
 def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
@@ -191,9 +217,21 @@ def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
         _examples(part, new.tokenizer, objective, new.config.depth)
         for part in (task.train, *_dev_parts(task.dev, preset))
     )
-    if preset.training.class_weight == "balanced":
-        objective = replace(objective, weights=balanced_weights(train.targets, len(task.labels)))
+    if task.weights is not None:
+        train = replace(train, weights=_mean_of_one(task.weights))
+    if task.class_weights is not None:
+        weights = torch.tensor([float(task.class_weights.get(label, 1)) for label in task.labels])
+        objective = replace(objective, weights=weights)
+    elif preset.training.class_weight == "balanced":
+        objective = replace(objective, weights=balanced_weights(train.targets, len(task.labels), train.weights))
     return _Data(train, dev, held, objective)
+
+
+def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
+    """The same ratios, so that an epoch's loss is that of a set in which each text stands as often as it weighs."""
+    values = np.asarray(weights, dtype=np.float64)
+    scaled: NDArray[np.float32] = (values * (len(values) / values.sum())).astype(np.float32)
+    return scaled
 
 
 def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:
@@ -207,7 +245,7 @@ def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example
     return [dev[place] for place in parts.kept], [dev[place] for place in parts.held]
 
 
-def _examples(examples: Sequence[Example], tokenizer: Tokenizer, objective: Objective, depth: int) -> Examples:
+def _examples(examples: Sequence[Example], tokenizer: TextReader, objective: Objective, depth: int) -> Examples:
     encoded = tokenizer.encode([example.text for example in examples], depth)
     return Examples(encoded, objective.targets([example.labels or () for example in examples]))
 

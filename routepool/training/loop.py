@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.batching import Batch, SlidingBucket, length_of, prefetch
+from routepool.batching import Batch, SlidingBucket, forget_words, length_of, prefetch
 from routepool.config import TrainingConfig
+from routepool.encoding import PretrainedEncoder
 from routepool.errors import RoutepoolError
 from routepool.inference import depth_of, logits_of
 from routepool.model import Classifier
@@ -30,10 +32,11 @@ from routepool.training.progress import Progress, learning_rate
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Encoded texts and their targets."""
+    """Encoded texts, their targets, and how much each counts in the loss, None for all alike."""
 
     encoded: Sequence[Encoded]
     targets: NDArray[np.int64]
+    weights: NDArray[np.float32] | None = None
 
 
 class InterruptedTrainingError(RoutepoolError):
@@ -94,13 +97,14 @@ class Trainer:
         self._frozen = known if known is None or config.frozen_rows == "known" else ~known
         lengths = [length_of(text, self.depth) for text in train.encoded]
         self._bucket = SlidingBucket(lengths, seed=config.seed, replacement=config.replacement)
+        self._steps = config.epochs * self._bucket.number(config.batch_size)
 
     def fit(self, checkpoint: Checkpoint | None = None) -> Progress:
         """Train to the end, from the beginning or from a checkpoint."""
         if checkpoint is not None:
             self._restore(checkpoint)
         try:
-            with stop_requests() as stop, kept_buffers():
+            with stop_requests() as stop, kept_buffers(), _states_kept(self.model):
                 while not self.progress.is_over(self.config):
                     self._epoch(stop)
         except DivergedError:
@@ -116,7 +120,7 @@ class Trainer:
     def _epoch(self, stop: threading.Event) -> None:
         epoch, schedule = self.progress.epoch, self.progress.schedule
         self.model.train()
-        self.optimizer.embedding.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
+        self.optimizer.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
         losses: list[float] = []
         examples, start = 0, time.perf_counter()
         with prefetch(self._batches()) as batches:
@@ -159,7 +163,8 @@ class Trainer:
         epoch, schedule = self.progress.epoch, self.progress.schedule
         for index in range(self.progress.index, self._bucket.number(schedule.batch_size)):
             rows = self._bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
-            yield Batch.of(self.train.encoded, rows, self.depth)
+            batch = Batch.of(self.train.encoded, rows, self.depth)
+            yield forget_words(batch, self.config.word_dropout, seed=self.config.seed, epoch=epoch, index=index)
 
     def _step(self, batch: Batch) -> float:
         progress = self.progress
@@ -173,7 +178,7 @@ class Trainer:
                 f"{', '.join(map(str, batch.rows[:5]))}, ...); the best model so far is kept. Lower learning_rate"
             )
         self._engine.backward(loss)
-        rate = learning_rate(self.config, progress.step)
+        rate = learning_rate(self.config, progress.step, self._steps)
         self.optimizer.step(rate)
         self.progress = progress.after_step()
         number = self._bucket.number(progress.schedule.batch_size)
@@ -189,7 +194,13 @@ class Trainer:
         )
         with self._engine.autocast():
             logits = self.model(ids, mask)
-        return self.objective.loss(logits.float(), targets)
+        return self.objective.loss(logits.float(), targets, self._text_weights(batch))
+
+    def _text_weights(self, batch: Batch) -> Tensor | None:
+        if self.train.weights is None:
+            return None
+        weights: Tensor = torch.from_numpy(self.train.weights[batch.rows]).to(self._engine.device)
+        return weights
 
     def _checkpoint_between_steps(self, stop: threading.Event) -> None:
         every = self.config.checkpoint_steps
@@ -221,6 +232,11 @@ class Trainer:
         self.best = parts["best"] or _copy(self.model)
         self.optimizer.load(parts["optimizer"])
         self.progress = Progress.from_dict(checkpoint.state)
+
+
+def _states_kept(model: Classifier) -> AbstractContextManager[None]:
+    encoder = model.levels[0].encoder
+    return encoder.keeping_states() if isinstance(encoder, PretrainedEncoder) else nullcontext()
 
 
 def _copy(model: Classifier) -> dict[str, Tensor]:

@@ -1,13 +1,18 @@
 """Adam as in the paper: coupled L2, clipping by value, and word vectors updated only where a batch touched them."""
 
+from collections.abc import Iterable, Mapping
+
 import torch
 from torch import Tensor, nn
 
 from routepool.config import TrainingConfig
 from routepool.embedding import Embedding
+from routepool.encoding import PretrainedEncoder
 from routepool.errors import InputError
 from routepool.model import Classifier
 from routepool.training.lazy_adam import LazyAdam
+
+_TABLE = "levels.0.embedding.weight"
 
 
 class Optimizer:
@@ -15,27 +20,36 @@ class Optimizer:
 
     L2 is part of the gradient, before clipping, as in a loss with lambda times the squared parameters (not AdamW).
     Word vectors have sparse gradients by default and a lazy Adam: rows that no text of the batch touches keep still,
-    their moments included. That is a departure from the paper; `sparse=false` gives its dense Adam.
+    their moments included. That is a departure from the paper; `sparse=false` gives its dense Adam. The layers of a
+    pre-trained encoder have learning rates of their own, which follow the rise and fall of the others' rate.
     """
 
     def __init__(self, model: Classifier, config: TrainingConfig) -> None:
         self.config = config
-        self.embedding: Embedding = model.get_submodule("levels.0.embedding")  # type: ignore[assignment]
-        if config.l2_on_embeddings and self.embedding.sparse:
+        self.embedding = embedding_of(model)
+        sparse = self.embedding is not None and self.embedding.sparse
+        if config.l2_on_embeddings and sparse:
             raise InputError("l2_on_embeddings moves every word vector at every step: it needs sparse=false, got true")
-        table = self.embedding.weight
-        dense = {name: parameter for name, parameter in model.named_parameters() if parameter is not table}
-        if not self.embedding.sparse:
-            dense["levels.0.embedding.weight"] = table
+        dense = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+        if self.embedding is not None:
+            table = dense.pop(_TABLE)
+            dense |= {} if sparse else {_TABLE: table}
         self._dense = dense
-        self._penalised = [p for name, p in dense.items() if self._is_penalised(name, p)]
-        self._adam = torch.optim.Adam(dense.values(), lr=config.learning_rate, fused=True)
-        self._lazy = LazyAdam(table) if self.embedding.sparse else None
+        self._penalised = [p for name, p in dense.items() if self._is_penalised(name)]
+        scales = rate_scales(model, config)
+        groups = [{"params": some, "scale": scale} for scale, some in _by_scale(dense.values(), scales).items()]
+        self._adam = torch.optim.Adam(groups, lr=config.learning_rate, fused=True)
+        self._lazy = LazyAdam(self.embedding.weight) if self.embedding is not None and sparse else None
 
-    def _is_penalised(self, name: str, parameter: nn.Parameter) -> bool:
-        if parameter is self.embedding.weight:
+    def _is_penalised(self, name: str) -> bool:
+        if name == _TABLE:
             return self.config.l2_on_embeddings
         return self.config.l2_on == "all" or not name.rpartition(".")[-1].startswith("bias")
+
+    def freeze(self, rows: Tensor | None) -> None:
+        """Keep some word vectors as they are, (V,) bool; None lets all of them learn."""
+        if self.embedding is not None:
+            self.embedding.freeze(rows)
 
     def step(self, rate: float) -> None:
         """Apply the gradients and forget them."""
@@ -47,7 +61,7 @@ class Optimizer:
         self._add_penalty()
         nn.utils.clip_grad_value_(learning, self.config.clip)
         for group in self._adam.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["scale"]
         self._adam.step()
         self._adam.zero_grad(set_to_none=True)
 
@@ -60,8 +74,10 @@ class Optimizer:
         self._keep_frozen()
 
     def _keep_frozen(self) -> None:
+        if self.embedding is None or self.embedding.frozen is None or self.embedding.sparse:
+            return
         table = self.embedding.weight
-        if self.embedding.frozen is not None and not self.embedding.sparse and table.grad is not None:
+        if table.grad is not None:
             table.grad.masked_fill_(self.embedding.frozen.unsqueeze(1), 0)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -88,3 +104,28 @@ class Optimizer:
         self._adam.load_state_dict({**self._adam.state_dict(), "state": dense})
         if self._lazy is not None:
             self._lazy.load(lazy)
+
+
+def embedding_of(model: Classifier) -> Embedding | None:
+    """The table of word vectors; a model on a pre-trained encoder has none."""
+    embedding: Embedding | None = model.levels[0].embedding  # type: ignore[assignment]
+    return embedding
+
+
+def rate_scales(model: Classifier, config: TrainingConfig) -> dict[nn.Parameter, float]:
+    """What the learning rate is multiplied by for each parameter of a pre-trained encoder; 1 for all others."""
+    encoder = model.levels[0].encoder
+    if not isinstance(encoder, PretrainedEncoder):
+        return {}
+    last = (config.encoder_learning_rate or config.learning_rate) / config.learning_rate
+    layers = reversed(encoder.parameters_by_layer())
+    return {parameter: last * config.layer_decay**below for below, layer in enumerate(layers) for parameter in layer}
+
+
+def _by_scale(
+    parameters: Iterable[nn.Parameter], scales: Mapping[nn.Parameter, float]
+) -> dict[float, list[nn.Parameter]]:
+    groups: dict[float, list[nn.Parameter]] = {}
+    for parameter in parameters:
+        groups.setdefault(scales.get(parameter, 1.0), []).append(parameter)
+    return groups

@@ -49,12 +49,23 @@ class Progress:
         return cls(**{**values, "schedule": Schedule(**values["schedule"])})
 
 
-def learning_rate(config: TrainingConfig, step: int) -> float:
-    """Exponential decay in stairs, with a floor.
+def learning_rate(config: TrainingConfig, step: int, steps: int = 0) -> float:
+    """Exponential decay in stairs, or a straight line down, both with a floor; a rise before it if there is a warm-up.
+
+    Args:
+        config: the initial rate and how it changes.
+        step: from 0.
+        steps: of the whole training, if its batches keep their size; warm-up and the line are shares of it.
 
     >>> rates = [learning_rate(TrainingConfig(learning_rate=0.1, decay=0.5, decay_steps=2), step) for step in range(5)]
     >>> rates
     [0.1, 0.1, 0.05, 0.05, 0.025]
     """
-    floor = min(config.lowest_rate, config.learning_rate)
-    return max(config.learning_rate * config.decay ** (step // config.decay_steps), floor)
+    rise = config.warmup * steps
+    if step < rise:
+        return config.learning_rate * (step + 1) / (rise + 1)
+    if config.schedule == "linear":
+        factor = max(0.0, (steps - step) / max(steps - rise, 1))
+    else:
+        factor = config.decay ** (step // config.decay_steps)
+    return max(config.learning_rate * factor, min(config.lowest_rate, config.learning_rate))

@@ -8,6 +8,7 @@ apostrophe. Rows of words that no source has are zeros and not `known`: what to 
 """
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -23,6 +24,7 @@ from routepool.vectors.files import FileSource
 
 Known = NDArray[np.bool_]
 
+_PACKAGE = "wordllama"  # a registered source, named as the package it reads
 _BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 
 
@@ -129,6 +131,11 @@ def sources(spec: str, *, cache: Path | None = None) -> list[Source]:
     if not all(parts):
         raise InputError(f"wanted files or names of vectors joined by commas, got {spec!r}")
     return [SOURCES[part]() if part in SOURCES.names() else _file(part, cache) for part in parts]
+
+
+def installed() -> str | None:
+    """The source for those who name none: that of an installed package, if there is one."""
+    return _PACKAGE if find_spec(_PACKAGE) else None
 
 
 def plain_form(word: str) -> str:

@@ -1,0 +1,147 @@
+"""Text -> the pieces of words that a pre-trained encoder reads, by the tokenizer it was published with."""
+
+# N pieces  W words  M units of weight
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import tokenizers
+from numpy.typing import NDArray
+
+from routepool.config import TextConfig
+from routepool.errors import InputError
+from routepool.text import Encoded, Integers, TextReader, Tokenizer
+
+FORMAT_VERSION = 2  # of tokenizer.json; version 1 holds words
+
+
+@dataclass(frozen=True)
+class PieceTokenizer(TextReader):
+    """A tokenizer of the tokenizers package, read as `Tokenizer` is: sentences first, spans in the original text.
+
+    It cuts only where the settings say so, and it takes nothing in a text for a special token.
+
+    Args:
+        config: where sentences end and what is cut; the case and the words are the tokenizer's own matter.
+        content: the JSON of its `tokenizer.json`.
+
+    >>> pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece({"[UNK]": 0, "film": 1, "##s": 2}))
+    >>> pieces.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    >>> (text,) = PieceTokenizer(TextConfig(), pieces.to_str()).encode(["film films"])
+    >>> text.ids.tolist(), text.words.tolist()
+    ([1, 1, 2], [0, 1, 1])
+    >>> text.spans.tolist()
+    [[0, 4], [5, 9], [9, 10]]
+    """
+
+    config: TextConfig
+    content: str = field(repr=False)
+    _engine: tokenizers.Tokenizer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            engine = tokenizers.Tokenizer.from_str(self.content)
+        except Exception as error:  # the package raises nothing narrower
+            raise InputError(f"wanted the JSON of a tokenizer, got something else ({error!s:.200})") from error
+        engine.no_truncation()
+        engine.no_padding()
+        engine.encode_special_tokens = True
+        object.__setattr__(self, "_engine", engine)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Every piece, at the place of its id; empty where an id has none."""
+        vocabulary = self._engine.get_vocab(with_added_tokens=True)
+        names = [""] * (max(vocabulary.values(), default=-1) + 1)
+        for name, place in vocabulary.items():
+            names[place] = name
+        return tuple(names)
+
+    def around(self) -> tuple[list[int], list[int]]:
+        """The special ids that the encoder expects before and behind a text, such as [CLS] and [SEP].
+
+        >>> pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2}))
+        >>> pieces.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+        >>> PieceTokenizer(TextConfig(), pieces.to_str()).around()
+        ([1], [2])
+        """
+        encoding = self._engine.encode("a")
+        real = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
+        first, last = (real[0], real[-1]) if real else (len(encoding.ids), len(encoding.ids))
+        return encoding.ids[:first], encoding.ids[last + 1 :]
+
+    def _words_of(self, encodings: Sequence[tokenizers.Encoding]) -> Integers:
+        numbers = [
+            np.fromiter((-1 if word is None else word for word in each.word_ids), np.int32, len(each))
+            for each in encodings
+        ]
+        # A new word begins where the number changes, and with every sentence.
+        begins = [np.diff(of_one, prepend=-2) != 0 for of_one in numbers]
+        return np.concatenate([np.empty(0, np.bool_), *begins]).cumsum(dtype=np.int32)
+
+    def to_json(self) -> str:
+        content = {
+            "format_version": FORMAT_VERSION,
+            "settings": self.config.to_dict(),
+            "pieces": json.loads(self.content),
+        }
+        return json.dumps(content, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, content: str | bytes) -> Self:
+        """Read what `to_json` wrote."""
+        values = _parsed(content)
+        settings, pieces = values.get("settings"), values.get("pieces")
+        if values.get("format_version") != FORMAT_VERSION or not isinstance(settings, dict):
+            raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION} with its settings")
+        return cls(TextConfig.from_dict(settings), json.dumps(pieces, ensure_ascii=False))
+
+
+class Words(NamedTuple):
+    """Which word each piece is a part of, so that what a model says of pieces can be said of words."""
+
+    spans: Integers  # (W, 2) characters of each word in the original text
+    of_pieces: Integers  # (N,) the word of each piece
+
+    def add_up(self, weights: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """(N, ...) of the pieces -> (W, ...) of the words, whose sum is the same."""
+        total = np.zeros((len(self.spans), *weights.shape[1:]), dtype=weights.dtype)
+        np.add.at(total, self.of_pieces, weights)
+        return total
+
+
+def words_of(encoded: Encoded) -> Words:
+    """The words of a text, whether it was read by words or by pieces.
+
+    >>> text = Tokenizer.build(["two words"]).encode(["two words"])[0]
+    >>> words_of(text).add_up(np.array([0.25, 0.75])).tolist()
+    [0.25, 0.75]
+    """
+    if encoded.words is None:
+        return Words(encoded.spans, np.arange(len(encoded.ids), dtype=np.int32))
+    begins = np.diff(encoded.words, prepend=-1) != 0
+    ends = np.append(begins[1:], True)[: len(begins)]
+    spans = np.stack([encoded.spans[begins, 0], encoded.spans[ends, 1]], axis=1)
+    return Words(spans, begins.cumsum(dtype=np.int32) - np.int32(1))
+
+
+def read_tokenizer(content: str | bytes) -> TextReader:
+    """The tokenizer in a `tokenizer.json` of any version: of words or of pieces.
+
+    >>> read_tokenizer(Tokenizer.build(["It works."]).to_json()).words[2:]
+    ('.', 'it', 'works')
+    """
+    version = _parsed(content).get("format_version")
+    return PieceTokenizer.from_json(content) if version == FORMAT_VERSION else Tokenizer.from_json(content)
+
+
+def _parsed(content: str | bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
+    return values if isinstance(values, dict) else {}
