@@ -32,7 +32,7 @@ SEEDS = (0, 1, 2)
 # What differs from `pretrained_preset`, the settings of a user who names nothing but the encoder.
 CHANGES: dict[str, dict[str, Any]] = {
     "fine-tuned": {"average": False},
-    "frozen": {},
+    "frozen": {"average": False},
     "phrases": {"average": False, "epochs": 2, "patience": 2},
 }
 FIRST = {"learning_rate": 1e-3, "dropout": 0.3}  # where the trials of a frozen encoder began
@@ -174,10 +174,10 @@ def table() -> list[str]:
         some = [one for one in found if (one["kind"], one["aggregator"]) == (kind, aggregator)]
         what = "fine-tuned on phrases" if kind == "phrases" else kind
         scores = [_spread([100 * one[part] for one in some]) for part in ("dev", "test")]
-        means = [f"{mean(one[key] for one in some):.0f}" for key in ("seconds", "peak_megabytes")]
+        means = [f"{mean(one[key] for one in some):.0f}" for key in ("processor_seconds", "peak_megabytes")]
         rows.append([what, aggregator, str(len(some)), *scores, *means])
     rows.sort(key=lambda row: row[0] == "frozen")
-    header = ["encoder", "aggregator", "seeds", "dev", "test", "seconds", "peak MB"]
+    header = ["encoder", "aggregator", "seeds", "dev", "test", "processor seconds", "peak MB"]
     return [measure.machine(), "", *measure.table(header, rows)]
 
 
@@ -186,8 +186,8 @@ def trials_table() -> list[str]:
     for name in TRIALS:
         if (path := path_of(name, trial=True)).exists():
             one = json.loads(path.read_text())
-            rows.append([name, f"{100 * one['dev']:.1f}", str(len(one["curve"])), f"{one['seconds']:.0f}"])
-    return measure.table(["trial", "dev", "epochs", "seconds"], rows)
+            rows.append([name, f"{100 * one['dev']:.1f}", str(len(one["curve"])), f"{one['processor_seconds']:.0f}"])
+    return measure.table(["trial", "dev", "epochs", "processor seconds"], rows)
 
 
 def _spread(values: list[float]) -> str:

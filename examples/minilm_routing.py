@@ -39,8 +39,15 @@ def encoder_folder() -> Path:
 
 def main() -> None:
     """Train, name the topic of words never seen in training, and show which word went where."""
-    settings = {"frozen": True}
-    model = TextClassifier(encoder=f"hf:{encoder_folder()}", capsules=2, epochs=5, random_state=0, settings=settings)
+    model = TextClassifier(
+        encoder=f"hf:{encoder_folder()}",
+        settings={"frozen": True},
+        capsules=2,
+        epochs=10,
+        batch_size=8,
+        learning_rate=1e-3,
+        random_state=0,
+    )
     model.fit(*notes(60, seed=0))
     print(f"accuracy on other notes: {model.score(*notes(20, seed=1)):.2f}")
 
