@@ -6,13 +6,14 @@ DATA := $(abspath ../shared/data)
 export ROUTEPOOL_DATA ?= $(if $(wildcard $(DATA)),$(DATA))
 WORKERS ?= 2
 
-.PHONY: help install demo check test property kill-test benchmark system format clean
+.PHONY: help install demo check test property kill-test load-test benchmark system format clean
 
 help:
 	@echo "make demo       install into .venv, train routing and three baselines, show which word went where"
 	@echo "make test       install into .venv, lint, type-check, run the tests"
 	@echo "make property   the property tests with 1,000 cases each"
 	@echo "make kill-test  kill training 20 times, resume it, compare every bit"
+	@echo "make load-test  load a server, overload it, stop it 20 times, send it 2,000 made-up requests"
 	@echo "make benchmark  rebuild the tables and pictures of docs/performance.md (about an hour)"
 	@echo "make format     format and fix what ruff can fix"
 	@echo "make system     install the Debian packages some tests need (root)"
@@ -55,6 +56,9 @@ property: install
 kill-test: install
 	$(BIN)/python tests/programmes/kill.py
 
+load-test: install
+	$(BIN)/python tests/programmes/load.py
+
 benchmark: install
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/encoder.py
@@ -67,6 +71,7 @@ format: install
 
 system:
 	command -v g++ || { apt-get update && apt-get install -y --no-install-recommends g++; }
+	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium fonts-liberation; }
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

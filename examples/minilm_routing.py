@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from routepool import TextClassifier
-from routepool.inference import traces
-from routepool.pieces import words_of
 
 TOPICS = {
     "cooking": ["simmer the onions", "knead the dough", "roast two peppers", "whisk the eggs", "salt the broth"],
@@ -53,12 +51,9 @@ def main() -> None:
 
     text = "Grandmother fried unbelievably crispy dumplings."
     print(f"{text} -> {model.predict([text])[0]}")
-    saved = model.predictor_.saved
-    (encoded,) = saved.tokenizer.encode([text])
-    ((_, trace),) = traces(saved.classifier, [encoded])
-    words = words_of(encoded)  # the encoder reads pieces of words: their weights are added up
-    for (start, end), weights in zip(words.spans, words.add_up(trace.weights[0][0].numpy()), strict=True):
-        print(f"{text[start:end]:>14}  " + "  ".join(f"{weight:.2f}" for weight in weights))
+    (explanation,) = model.predictor_.explain([text])
+    for word in explanation.words:  # the encoder reads pieces of words: their weights are added up
+        print(f"{explanation.of(word):>14}  " + "  ".join(f"{weight:.2f}" for weight in word.weights))
 
 
 if __name__ == "__main__":
