@@ -17,7 +17,7 @@ from rich.console import Console
 
 from routepool.cli import screen
 
-COMMANDS = ["train", "evaluate", "predict", "encode", "explain", "data", "vectors", "presets"]
+COMMANDS = ["train", "evaluate", "predict", "encode", "explain", "data", "vectors", "presets", "serve"]
 
 
 def test_help_imports_nothing_heavy() -> None:

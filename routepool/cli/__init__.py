@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 import routepool
-from routepool.cli import data, demo, encode, evaluate, explain, predict, presets, screen, train, vectors
+from routepool.cli import data, demo, encode, evaluate, explain, predict, presets, screen, serve, train, vectors
 from routepool.cli.options import MultiLabelCommand
 from routepool.errors import RoutepoolError
 
@@ -85,6 +85,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)
 app.command("explain")(explain.explain)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 app.command("vectors")(vectors.vectors)
 app.command("presets")(presets.presets)

@@ -1,0 +1,13 @@
+"""The server of `routepool serve`: JSON over HTTP, and a page in the browser.
+
+    connection -> protocol -> guard -> application -> lane -> model
+
+- `protocol` closes connections that dawdle, `guard` refuses what is too large, too many or without the key,
+  `application` knows the addresses and the bodies, and a `lane` is the one thread that computes with a model, for
+  many clients at once.
+- `server` listens, drains and reloads.
+"""
+
+from routepool.extras.serving.server import serve
+
+__all__ = ["serve"]

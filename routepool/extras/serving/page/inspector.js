@@ -1,0 +1,88 @@
+// The numbers of one word or sentence; of the whole text while none is looked at.
+
+import { counted, make, paint, percent, signed } from "./dom.js";
+import { capsuleColour } from "./colours.js";
+import { ROUTING, roundsOf, weightsOf } from "./explanation.js";
+
+const MOST = 5; // words that are named while none is looked at
+
+export function inspect(place, explanation, { unit, level, kind }, text, settings) {
+  const { aggregator, label, method } = explanation;
+  const weights = weightsOf(unit, settings.round);
+  const whose = method === "message" ? "" : ` for ${label}`;
+  const score = make("p", {}, make("span", { class: "number" }, signed(unit.score)), ` score${whose}`);
+  const names = { routing: `Couplings of this ${kind}, sum 1`, "reverse-routing": `What capsules gave this ${kind}` };
+  const largest = aggregator === "routing" ? 1 : settings.scales[level.name].weight[1];
+  const name = title(names[aggregator] ?? `Weight of this ${kind}`);
+  const shown = [make("h3", {}, text), score, name, gauges(weights, largest)];
+  if (weights.length > 1 && unit.rounds.length > 1) shown.push(rounds(unit.rounds, settings.round));
+  put(place, shown);
+}
+
+/** `part` gives the characters of a unit. */
+export function overview(place, explanation, settings, part) {
+  const { aggregator, levels } = explanation;
+  const { units } = levels.at(-1);
+  const hint = (text) => make("p", { class: "hint later" }, text);
+  const how = "Point at a word, tap it, or move with the arrow keys to see its numbers.";
+  const shown = [make("p", { class: "hint" }, how)];
+  if (settings.view === "score") {
+    const ranked = units.toSorted((one, other) => Math.abs(other.score) - Math.abs(one.score)).slice(0, MOST);
+    const rows = ranked.map((unit) => ofWord(part(unit.start, unit.end), unit.score, settings.scales.words.score));
+    shown.push(title("Words that matter most"), ...rows);
+  } else if (aggregator === "routing" && units.length) {
+    const totals = units[0].weights.map(() => 0);
+    for (const unit of units) weightsOf(unit, settings.round).forEach((weight, capsule) => (totals[capsule] += weight));
+    const sentences = levels.length > 1 ? ` in ${counted(levels[0].units.length, "sentence")}` : "";
+    const name = `What each capsule receives of ${counted(units.length, "word")}${sentences}`;
+    shown.push(title(name), gauges(totals, Math.max(...totals), 1));
+  }
+  if (settings.view === "where" && ROUTING.includes(aggregator) && roundsOf(explanation) > 1) {
+    shown.push(hint("In the first round all couplings are alike; step through the rounds to see them tighten."));
+  }
+  put(place, shown);
+}
+
+/** It never shrinks while a text is shown: at the end of a scrolled page that would move the words away. */
+function put(place, shown) {
+  place.replaceChildren(make("div", { class: "stay" }, ...shown));
+  place.style.minHeight = "";
+  const height = Math.max(place.offsetHeight, Number(place.dataset.tallest ?? 0));
+  place.dataset.tallest = height;
+  place.style.minHeight = `${height}px`;
+}
+
+const title = (text) => make("p", { class: "title" }, text);
+
+function gauges(weights, largest, digits = 2) {
+  const rows = weights.map((weight, capsule) => {
+    const fill = paint(make("div", { class: "fill" }), { share: percent(weight / largest).replace(" ", "") });
+    const number = make("b", {}, String(capsule + 1));
+    const value = make("span", { class: "value" }, weight.toFixed(digits));
+    const row = make("div", { class: "gauge" }, number, make("div", { class: "track" }, fill), value);
+    return paint(row, { hue: capsuleColour(capsule) });
+  });
+  return make("div", { class: "gauges" }, ...rows);
+}
+
+function ofWord(text, score, largest) {
+  const fill = paint(make("div", { class: "fill" }), { share: `${(100 * Math.abs(score)) / largest}%` });
+  const track = make("div", { class: "track" }, fill);
+  const value = make("span", { class: "value" }, signed(score));
+  const row = make("div", { class: "gauge of-word" }, make("span", {}, text), track, value);
+  return paint(row, { hue: `var(--${score < 0 ? "against" : "for"})` });
+}
+
+function rounds(all, now) {
+  const rows = all.map((weights, round) => {
+    const total = weights.reduce((sum, weight) => sum + weight, 0) || 1;
+    const parts = weights.map((weight, capsule) => {
+      return paint(make("i"), { share: `${((100 * weight) / total).toFixed(2)}%`, hue: capsuleColour(capsule) });
+    });
+    const shares = make("div", { class: "shares" }, ...parts);
+    const row = make("div", { class: "gauge of-round" }, make("b", {}, String(round + 1)), shares);
+    row.classList.toggle("now", round === Math.min(now, all.length - 1));
+    return row;
+  });
+  return make("div", { class: "later" }, title("Round by round"), ...rows);
+}

@@ -1,0 +1,157 @@
+"""Listening, and the life of the process: ready, reload by SIGHUP, drain on SIGTERM."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+
+import uvicorn
+
+from routepool.errors import InputError
+from routepool.extras.serving.application import build
+from routepool.extras.serving.guard import Gate, is_loopback
+from routepool.extras.serving.metrics import Metrics
+from routepool.extras.serving.models import Models, load_model
+from routepool.extras.serving.protocol import PunctualProtocol
+from routepool.serving import SERVERS, Service
+
+logger = logging.getLogger(__name__)
+
+LINGER_SECONDS = 1.0  # in which a request that was on its way when the server began to stop still gets an answer
+_HEADER_BYTES = 16_384
+
+
+@SERVERS.register("http")
+def serve(service: Service, on_ready: Callable[[str], None]) -> None:
+    """Serve a model until SIGTERM or Ctrl-C, then answer what was accepted and return.
+
+    Args:
+        service: what to serve, and where.
+        on_ready: called with the address as soon as requests are answered.
+    """
+    with bind(service) as listener:
+        metrics = Metrics()
+        models = Models(service, load_model(service.run), metrics)
+        asyncio.run(_serve(service, listener, models, metrics, on_ready))
+
+
+def bind(service: Service) -> socket.socket:
+    """The socket, bound before the model is loaded: a port that is taken is told at once."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(
+            service.host, service.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise InputError(f"{service.host}: no such address ({error.strerror}); check --host") from error
+    if not is_loopback(str(address[0])) and service.key is None:
+        raise InputError(f"{service.host} can be reached by others; give a key for them with --api-key-file FILE")
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        told = f"port {service.port} of {service.host} cannot be had ({error.strerror})"
+        raise InputError(f"{told}; choose another --port, or 0 for any that is free") from error
+    return listener
+
+
+async def _serve(
+    service: Service,
+    listener: socket.socket,
+    models: Models,
+    metrics: Metrics,
+    on_ready: Callable[[str], None],
+) -> None:
+    limits, gate = service.limits, Gate()
+
+    class Protocol(PunctualProtocol):
+        header_seconds, write_seconds = limits.header_seconds, limits.request_seconds
+
+    config = uvicorn.Config(
+        build(service, models, gate, metrics),
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        # A request has so long to arrive and so long to be answered.
+        timeout_graceful_shutdown=int(2 * limits.request_seconds + 1),
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a malformed request is the client's matter
+    server = _Server(config, gate, models.reload, on_ready)
+    metrics.connections.set_function(gate.connections)
+    await server.serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn with a drain that loses no request, an exit code of 0, and SIGHUP."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        gate: Gate,
+        reload: Callable[[], Awaitable[object]],
+        on_ready: Callable[[str], None],
+    ) -> None:
+        super().__init__(config)
+        self._gate, self._reload, self._on_ready = gate, reload, on_ready
+        gate.connections = lambda: len(self.server_state.connections)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        assert sockets
+        host, port = sockets[0].getsockname()[:2]
+        self._on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, tell those that are open to close, and answer what was accepted."""
+        self._gate.draining = True
+        loop = asyncio.get_running_loop()
+        waiting = [connection for listener in sockets or [] for connection in _waiting(listener)]
+        for server in self.servers:
+            server.close()
+        for connection in waiting:
+            await loop.connect_accepted_socket(self._protocol, connection)
+        end = loop.time() + LINGER_SECONDS
+        while self.server_state.connections and loop.time() < end and not self.force_exit:
+            await asyncio.sleep(0.02)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's, but the signals are not raised again at the end: a drained server has ended well."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        handlers: dict[int, Callable[..., object]] = {signal.SIGINT: self.handle_exit, signal.SIGTERM: self.handle_exit}
+        if hasattr(signal, "SIGHUP"):
+            handlers[signal.SIGHUP] = lambda *_: loop.call_soon_threadsafe(self._begin_reload)
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _begin_reload(self) -> None:
+        task = asyncio.ensure_future(self._reload())
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by the models already
+
+
+def _waiting(listener: socket.socket) -> Iterator[socket.socket]:
+    """Connections made but not yet accepted: closing the listener would reset them, requests and all."""
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            yield listener.accept()[0]

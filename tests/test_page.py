@@ -1,0 +1,386 @@
+"""The page of `routepool serve`, in a real browser against a real server."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from browser import PLAIN, chromium, hues, opened, read, strengths
+from cli_runs import sentences, succeed, train_tiny, write_csv
+from playwright.sync_api import Browser, Page, expect
+from serving import KEY, Running, serving
+
+pytestmark = pytest.mark.system("chromium", "chromium")
+
+TEXT = "the film was a great story"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving(train_tiny(tmp_path_factory.mktemp("words"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    run = train_tiny(tmp_path_factory.mktemp("documents"), "--set", "depth=2")
+    with serving(run, "--max-explain-characters", 200, "--max-characters", 300) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that wants a key, and whose model has no capsules."""
+    folder = tmp_path_factory.mktemp("locked")
+    (folder / "key").write_text(KEY)
+    data = write_csv(folder / "reviews.csv", sentences(60))
+    small = [part for name in ("hidden_size", "embedding_size", "epochs") for part in ("--set", f"{name}=4")]
+    succeed("train", data, "--out", folder / "run", "--aggregator", "attention", "--vectors", "none", *small)
+    with serving(folder / "run", "--api-key-file", folder / "key") as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser, server: Running) -> Iterator[Page]:
+    with opened(browser, server.port) as shown:
+        yield shown
+
+
+def test_typing_shows_bars_and_coloured_words(page: Page, server: Running) -> None:
+    expect(page.locator("#evidence")).to_be_hidden()
+    expect(page.locator(".bars[data-slot='0'] .empty")).to_be_visible()
+    page.locator("#text-0").press_sequentially(TEXT)
+    expect(page.locator(PLAIN)).to_have_text(TEXT.split())  # without any key or button
+    (told,) = server.post("/predict", {"text": TEXT}).json["results"]
+    rows = page.locator(".bars[data-slot='0'] li")
+    shown = dict(zip(rows.locator(".name").all_inner_texts(), rows.locator(".share").all_inner_texts(), strict=True))
+    assert shown == {label: f"{100 * share:.1f} %" for label, share in told["probabilities"].items()}
+    assert rows.locator(".name").nth(1).inner_text() == "good"
+    expect(page.locator("li.chosen .name")).to_have_text(told["labels"])
+    assert max(strengths(page)) > 5
+    assert told["labels"][0] in page.locator("#status").inner_text()
+    page.fill("#text-0", " ")
+    expect(page.locator("#evidence")).to_be_hidden()
+
+
+def test_words_are_painted_by_their_coupling_and_by_one_capsule(page: Page, server: Running) -> None:
+    read(page, TEXT)
+    (told,) = server.post("/explain", {"text": TEXT, "rounds": True}).json["results"]
+    weights = [unit["weights"] for unit in told["levels"][0]["units"]]
+    colours = dict(enumerate(["#0072b2", "#e69f00"]))
+    assert hues(page) == [colours[row.index(max(row))] for row in weights]
+    page.locator("#capsules span", has_text="2").click()
+    assert set(hues(page)) == {colours[1]}
+    painted = strengths(page)
+    assert [strength > 0 for strength in painted] == [row[1] > 0.5005 for row in weights]
+    assert "not how much it matters" in page.locator("#meaning").inner_text()
+
+
+def test_lines_lead_from_the_words_to_the_capsules(page: Page, server: Running) -> None:
+    read(page, TEXT)
+    (told,) = server.post("/explain", {"text": TEXT}).json["results"]
+    couplings = [weight for unit in told["levels"][0]["units"] for weight in unit["weights"]]
+    widths = page.locator(".routes path").evaluate_all("(all) => all.map((one) => parseFloat(one.style.strokeWidth))")
+    assert widths == pytest.approx([weight * widths[0] / couplings[0] for weight in couplings], rel=1e-3)
+    page.hover(f"{PLAIN} >> nth=4")
+    assert page.locator(".routes path").evaluate_all("(all) => all.map((one) => one.matches('.own'))") == [
+        8 <= line < 10 for line in range(12)
+    ]
+    page.set_viewport_size({"width": 360, "height": 700})
+    expect(page.locator(".routes").first).to_be_hidden()  # words on several lines
+    page.set_viewport_size({"width": 1200, "height": 700})
+    expect(page.locator(".routes").first).to_be_visible()
+
+
+def test_the_rounds_are_stepped_through(page: Page) -> None:
+    read(page, TEXT)
+    last = strengths(page)
+    expect(page.locator("#round-name")).to_have_text("Round 3 of 3")
+    page.click("#round-back")
+    page.click("#round-back")
+    expect(page.locator("#round-name")).to_have_text("Round 1 of 3")
+    expect(page.locator("#round-back")).to_be_disabled()
+    assert strengths(page) == [0.0] * 6  # in the first round all couplings are alike
+    page.focus("#round")
+    page.keyboard.press("ArrowRight")
+    assert 0 < max(strengths(page)) < max(last)
+    page.click("#round-play")
+    expect(page.locator("#round-name")).to_have_text("Round 1 of 3")
+    expect(page.locator("#round-play")).to_have_text("Play")  # by itself, at the end
+    assert strengths(page) == last
+
+
+def test_scores_say_what_speaks_for_which_label_by_which_method(page: Page, server: Running) -> None:
+    read(page, TEXT)
+    page.click("text=How much each word matters")
+    expect(page.locator("#capsules")).to_be_hidden()
+    for label, method in (("good", "leave-one-out"), ("bad", "leave-one-out"), ("bad", "message")):
+        page.select_option("#label", label=label)
+        page.select_option("#method", method)
+        (told,) = server.post("/explain", {"text": TEXT, "label": label, "method": method}).json["results"]
+        expect(page.locator("#meaning")).to_contain_text(f"by {method}")
+        scores = [unit["score"] for unit in told["levels"][0]["units"]]
+        expect(page.locator(PLAIN).nth(4)).to_have_attribute("aria-label", f"great, score {_signed(scores[4])}")
+        assert hues(page) == [f"var(--{'against' if score < 0 else 'for'})" for score in scores]
+        largest = max(map(abs, scores))
+        assert strengths(page) == pytest.approx([50 * abs(score) / largest for score in scores], abs=0.06)
+
+
+def test_pointing_at_a_word_shows_its_numbers(page: Page, server: Running) -> None:
+    read(page, TEXT)
+    expect(page.locator(".inspector[data-slot='0']")).to_contain_text("What each capsule receives of 6 words")
+    page.hover(f"{PLAIN} >> nth=4")
+    inspector = page.locator(".inspector[data-slot='0']")
+    expect(inspector.locator("h3")).to_have_text("great")
+    (told,) = server.post("/explain", {"text": TEXT}).json["results"]
+    unit = told["levels"][0]["units"][4]
+    expect(inspector.locator(".value")).to_have_text([f"{weight:.2f}" for weight in unit["weights"]])
+    expect(inspector.locator(".number")).to_have_text(_signed(unit["score"]))
+    assert inspector.locator(".of-round").count() == 3
+    page.click(f"{PLAIN} >> nth=4")
+    page.hover("h1")
+    expect(inspector.locator("h3")).to_have_text("great")  # it stays
+
+
+@pytest.mark.parametrize("text", ["😀 great 👩‍👩‍👧 film, naïve 𝒢ood", "a  great\n\nfilm", "İstanbul'da e\u0301t\u00e9"])
+def test_words_lie_where_the_server_says_whatever_the_characters(page: Page, server: Running, text: str) -> None:
+    read(page, text)
+    (told,) = server.post("/explain", {"text": text}).json["results"]
+    parts = [text[unit["start"] : unit["end"]] for unit in told["levels"][0]["units"]]
+    assert page.locator(PLAIN).evaluate_all("(words) => words.map((word) => word.textContent)") == parts
+    assert page.locator(".reading[data-slot='0'] .words").evaluate("(place) => place.textContent") == text
+
+
+def test_an_example_is_loaded(page: Page) -> None:
+    page.click(".composer[data-slot='0'] >> text=Few words")
+    expect(page.locator(PLAIN).first).to_have_text("Slow")
+
+
+def test_two_texts_stand_side_by_side(page: Page) -> None:
+    read(page, TEXT)
+    page.click("#tab-two")
+    assert page.input_value("#text-0") == TEXT
+    read(page, "the film was an awful story", slot=1)
+    expect(page.locator(".reading.second [role=button]")).to_have_count(6)
+    before, after = (page.locator(f".bars[data-slot='{slot}'] .share").nth(0).inner_text() for slot in (0, 1))
+    change = page.locator(".bars.second .change").nth(0).inner_text()
+    assert re.fullmatch(r"\+\d+\.\d points", change)
+    assert float(change[1:-7]) == pytest.approx(float(after[:-2]) - float(before[:-2]), abs=0.11)
+    left, right = (page.locator(f".reading[data-slot='{slot}']").bounding_box() for slot in (0, 1))
+    assert left is not None
+    assert right is not None
+    assert left["x"] + left["width"] <= right["x"] + 1
+    page.click("text=How much each word matters")
+    words = page.locator(".readings [role=button]")
+    expect(words.nth(10)).to_have_attribute("aria-label", re.compile("^awful, score −"))  # both for the same label
+    told = words.evaluate_all(
+        "(all) => all.map((one) => [one.ariaLabel.split(' ').at(-1), one.style.getPropertyValue('--strength')])"
+    )
+    scores = [abs(float(score.replace("−", "-"))) for score, _ in told]
+    painted = [float(strength.rstrip("%")) for _, strength in told]
+    assert painted == pytest.approx([50 * score / max(scores) for score in scores], abs=1)  # on the same scale
+    expect(page.locator(".inspector.second .of-word").first).to_contain_text("awful")
+
+
+def test_sentences_of_a_document_open_to_their_words(browser: Browser, documents: Running) -> None:
+    with opened(browser, documents.port) as page:
+        read(page, "The film was great. A dull story.  Warm people!")
+        expect(page.locator(".sentence summary .unit")).to_have_text(
+            ["The film was great.", "A dull story.", "Warm people!"]
+        )
+        second = page.locator(".sentence").nth(1)
+        if second.get_attribute("open") is None:
+            second.locator("summary").press("Enter")
+        expect(second.locator("[role=button]")).to_have_text(["A", "dull", "story", "."])
+        second.locator("summary").hover()
+        expect(page.locator(".inspector[data-slot='0'] h3")).to_have_text("A dull story.")
+        expect(page.locator("#meaning")).to_contain_text("Sentences have capsules of their own")
+        page.fill("#text-0", "A great film. " * 16)  # 224 characters: predicted, not explained
+        expect(page.locator(".bars[data-slot='0']")).to_contain_text("Words are shown of texts of up to 200 characters")
+        expect(page.locator("#evidence")).to_be_hidden()
+        page.fill("#text-0", "A great film. " * 22)
+        expect(page.locator("#notice-text")).to_have_text("This text has 308 characters, and the server takes 300.")
+
+
+def test_a_key_is_asked_for_and_a_model_without_capsules_has_weights(browser: Browser, locked: Running) -> None:
+    with opened(browser, locked.port, refusals=True) as page:
+        expect(page.locator("#key")).to_be_focused()
+        for key, told in (("schlüssel", "visible ASCII"), ("a-wrong-key", "The API key is missing or wrong")):
+            page.fill("#key", key)
+            page.press("#key", "Enter")
+            expect(page.locator("#notice-text")).to_contain_text(told)
+        page.fill("#key", KEY)
+        page.press("#key", "Enter")
+        expect(page.locator("#key-form")).to_be_hidden()
+        expect(page.locator("#facts")).to_contain_text("attention")
+        read(page, TEXT)
+        expect(page.locator("#where-name")).to_have_text("What weight each word gets")
+        expect(page.locator("#capsules")).to_be_hidden()
+        expect(page.locator("#rounds")).to_be_hidden()
+        (told,) = locked.post("/explain", {"text": TEXT}, X_API_Key=KEY).json["results"]
+        weights = [unit["weights"][0] for unit in told["levels"][0]["units"]]
+        even = 1 / 6
+        most = max(*weights, even + 0.1 * (1 - even))
+        wanted = [max(0, 50 * (weight - even) / (most - even)) for weight in weights]
+        assert strengths(page) == pytest.approx(wanted, abs=0.06)
+        assert max(wanted) > 0
+
+
+def test_errors_are_sentences(browser: Browser, server: Running) -> None:
+    with opened(browser, server.port, refusals=True) as page:
+        read(page, TEXT)
+        page.evaluate("""() => {
+            document.getElementById("text-0").value = "half a \\ud83d pair";
+            document.getElementById("text-0").dispatchEvent(new Event("input"));
+        }""")
+        expect(page.locator("#notice-text")).to_have_text(re.compile(r"^[A-Z].*\.$"))
+        expect(page.locator("#notice")).to_have_attribute("role", "alert")
+        expect(page.locator(".bars.waiting, .evidence.waiting")).to_have_count(2)  # they are of the text before
+        page.route("**/explain", lambda route: route.abort())
+        page.fill("#text-0", "great")
+        expect(page.locator("#notice-text")).to_have_text("The server does not answer; check that it is still running.")
+        page.unroute("**/explain")
+        page.route("**/explain", lambda route: route.fulfill(status=500, body="<b>no</b>"))
+        page.fill("#text-0", "greater")
+        expect(page.locator("#notice-text")).to_have_text("The server answered 500 without a reason.")
+        page.unroute("**/explain")
+        read(page, "great film")
+        expect(page.locator("#notice")).to_be_hidden()
+        expect(page.locator(".waiting")).to_have_count(0)
+
+
+@pytest.fixture
+def still(browser: Browser, server: Running) -> Iterator[Page]:
+    """The page without its transitions, so that a colour is there at once."""
+    with opened(browser, server.port, reduced_motion="reduce") as shown:
+        yield shown
+
+
+def test_everything_is_done_with_the_keyboard(still: Page) -> None:
+    page = still
+
+    def tab_to(selector: str) -> None:
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            seen = page.evaluate("""() => {
+                const one = document.activeElement, face = one.matches("[type=radio]") ? one.nextElementSibling : one;
+                const border = (part) => getComputedStyle(part).borderColor, card = one.closest(".composer");
+                return getComputedStyle(face).outlineStyle !== "none" ||
+                    one.matches("textarea") && border(card) !== border(document.querySelector(".bars"));
+            }""")
+            assert seen, page.evaluate("document.activeElement.outerHTML")
+            if page.locator(selector).evaluate("(one) => one === document.activeElement"):
+                return
+        raise AssertionError(f"{selector} is not in the order of focus")
+
+    tab_to("#theme")
+    tab_to("#tab-one")
+    tab_to("#text-0")
+    page.keyboard.type(TEXT)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(PLAIN)).to_have_count(6)
+    tab_to("[name=view][value=where]")
+    tab_to("[name=capsule] >> nth=0")
+    page.keyboard.press("ArrowRight")
+    assert set(hues(page)) == {"#0072b2"}
+    tab_to("#round-back")
+    page.keyboard.press("Enter")
+    expect(page.locator("#round-name")).to_have_text("Round 2 of 3")
+    tab_to(f"{PLAIN} >> nth=0")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(f"{PLAIN} >> nth=4")).to_be_focused()
+    expect(page.locator(".inspector[data-slot='0'] h3")).to_have_text("great")
+    page.keyboard.press("Enter")
+    expect(page.locator(f"{PLAIN} >> nth=4")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("End")
+    expect(page.locator(f"{PLAIN} >> nth=5")).to_be_focused()
+    page.focus("#tab-one")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#tab-file")).to_be_focused()
+    expect(page.locator("#drop")).to_be_visible()
+
+
+def test_a_phone_never_scrolls_sideways(browser: Browser, documents: Running, server: Running) -> None:
+    fits = "() => document.documentElement.scrollWidth <= 360"
+    size = {"width": 360, "height": 740}
+    for running in (server, documents):
+        with opened(browser, running.port, viewport=size, has_touch=True) as page:
+            assert page.evaluate(fits)
+            read(page, "great " * 10 + "w" * 90)
+            assert page.evaluate(fits)
+            page.click("text=How much each word matters")
+            assert page.evaluate(fits)
+            page.click("#tab-two")
+            read(page, "m" * 150, slot=1)
+            expect(page.locator(".reading.second .unit").first).to_be_visible()
+            assert page.evaluate(fits)
+            page.click("#tab-file")
+            assert page.evaluate(fits)
+            content = f"text\n{'great ' * 15}\n{'w' * 120}\n".encode()
+            page.set_input_files("#file-input", {"name": "n" * 80 + ".csv", "mimeType": "text/csv", "buffer": content})
+            page.click("#file-start")
+            expect(page.locator(".of-share .track")).to_have_count(2)
+            assert page.evaluate(fits)
+
+
+def test_dark_is_the_systems_or_the_switchs(browser: Browser, server: Running) -> None:
+    back = "() => getComputedStyle(document.body).backgroundColor"
+    with opened(browser, server.port, color_scheme="dark") as page:
+        dark = page.evaluate(back)
+        page.click("#theme")
+        assert page.evaluate(back) != dark
+        page.reload()
+        assert page.locator("#theme").inner_text() == "Light"  # remembered
+        page.click("#theme")
+        assert page.evaluate(back) == dark
+    with opened(browser, server.port, color_scheme="light") as page:
+        assert page.evaluate(back) != dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_are_readable_on_the_strongest_tints(browser: Browser, server: Running, scheme: str) -> None:
+    with opened(browser, server.port, color_scheme=scheme, reduced_motion="reduce") as page:
+        read(page, TEXT)
+        ratios = page.evaluate(CONTRASTS)
+        assert len(ratios) == 10
+        assert min(ratios.values()) >= 4.5, ratios
+
+
+def test_nothing_moves_for_those_who_ask(browser: Browser, server: Running) -> None:
+    duration = "() => getComputedStyle(document.querySelector('.unit')).transitionDuration"
+    for motion, wanted in (("reduce", "0s"), ("no-preference", "0.26s")):
+        with opened(browser, server.port, reduced_motion=motion) as page:
+            read(page, TEXT)
+            assert page.evaluate(duration) == wanted
+
+
+# WCAG's contrast of the ink on each tint over the card, drawn on a canvas, which knows every notation of a colour.
+CONTRASTS = """async () => {
+    const { capsuleColour, strength } = await import("/assets/colours.js");
+    const word = document.querySelector(".unit");
+    const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const light = (...colours) => {
+        for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+        const [red, green, blue] = [...canvas.getImageData(0, 0, 1, 1).data].map((part) => part / 255)
+            .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const style = getComputedStyle(word), card = getComputedStyle(document.querySelector(".card")).backgroundColor;
+    const names = [...Array(8).keys()].map(capsuleColour).concat("var(--for)", "var(--against)");
+    return Object.fromEntries(names.map((name) => {
+        word.style.setProperty("--hue", name);
+        word.style.setProperty("--strength", strength(1));
+        const both = [light(style.color), light(card, style.backgroundColor)].sort((one, other) => other - one);
+        return [name, (both[0] + 0.05) / (both[1] + 0.05)];
+    }));
+}"""
+
+
+def _signed(score: float) -> str:
+    return f"{'−' if score < 0 else '+'}{abs(score):.2f}"
