@@ -123,9 +123,7 @@ def _settings(request: Request, order: DataOrder, material: Material, start: Sav
 def _with_pretrained(request: Request, preset: Preset) -> Preset:
     """Say what a pre-trained encoder brings with it, and find its folder from anywhere."""
     if request.vectors not in (None, "none"):
-        raise InputError(
-            "a pre-trained encoder has word vectors of its own; drop --vectors, or take another --encoder"
-        )
+        raise InputError("a pre-trained encoder has word vectors of its own; drop --vectors, or take another --encoder")
     training, frozen = preset.training, preset.model.encoder_options.get("frozen")
     of_encoder = "it does not learn" if frozen else f"its learning rate is {training.encoder_learning_rate:g}"
     screen.say(
