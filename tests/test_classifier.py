@@ -35,7 +35,7 @@ SETS = [example.labels or () for example in SEVERAL]
 
 
 def tiny(**values: Any) -> TextClassifier:
-    settings = {"head_size": 8, **values.pop("settings", {})}
+    settings = {"head_size": 8, "word_dropout": 0.0, **values.pop("settings", {})}
     usual: dict[str, Any] = {
         "aggregator": "mean", "encoder": "none", "vectors": "none", "embedding_size": 8, "hidden_size": 8,
         "epochs": 3, "batch_size": 16, "learning_rate": 0.05, "dropout": 0.0, "validation_fraction": None,

@@ -103,7 +103,7 @@ def indicator(number: int, labels: int, *, seed: int = 0) -> tuple[NDArray[Any],
 
 
 def tiny(**values: Any) -> TextClassifier:
-    settings = {"head_size": 8, "replacement": False, "window": 16, **values.pop("settings", {})}
+    settings = {"head_size": 8, "replacement": False, "window": 16, "word_dropout": 0.0, **values.pop("settings", {})}
     usual: dict[str, Any] = {
         "aggregator": "mean", "encoder": "none", "vectors": "none", "embedding_size": 8, "hidden_size": 8,
         "epochs": 2, "batch_size": 16, "learning_rate": 0.05, "dropout": 0.0, "validation_fraction": None,
