@@ -63,7 +63,7 @@ def test_typing_shows_bars_and_coloured_words(page: Page, server: Running) -> No
     assert rows.locator(".name").nth(1).inner_text() == "good"
     expect(page.locator("li.chosen .name")).to_have_text(told["labels"])
     assert max(strengths(page)) > 5
-    assert told["labels"][0] in page.locator("#status").inner_text()
+    expect(page.locator("#status")).to_contain_text(told["labels"][0])
     page.fill("#text-0", " ")
     expect(page.locator("#evidence")).to_be_hidden()
 
@@ -78,7 +78,7 @@ def test_words_are_painted_by_their_coupling_and_by_one_capsule(page: Page, serv
     assert set(hues(page)) == {colours[1]}
     painted = strengths(page)
     assert [strength > 0 for strength in painted] == [row[1] > 0.5005 for row in weights]
-    assert "not how much it matters" in page.locator("#meaning").inner_text()
+    expect(page.locator("#meaning")).to_contain_text("not how much it matters")
 
 
 def test_lines_lead_from_the_words_to_the_capsules(page: Page, server: Running) -> None:
@@ -141,7 +141,7 @@ def test_pointing_at_a_word_shows_its_numbers(page: Page, server: Running) -> No
     unit = told["levels"][0]["units"][4]
     expect(inspector.locator(".value")).to_have_text([f"{weight:.2f}" for weight in unit["weights"]])
     expect(inspector.locator(".number")).to_have_text(_signed(unit["score"]))
-    assert inspector.locator(".of-round").count() == 3
+    expect(inspector.locator(".of-round")).to_have_count(3)
     page.click(f"{PLAIN} >> nth=4")
     page.hover("h1")
     expect(inspector.locator("h3")).to_have_text("great")  # it stays
@@ -336,7 +336,7 @@ def test_dark_is_the_systems_or_the_switchs(browser: Browser, server: Running) -
         page.click("#theme")
         assert page.evaluate(back) != dark
         page.reload()
-        assert page.locator("#theme").inner_text() == "Light"  # remembered
+        expect(page.locator("#theme")).to_have_text("Light")  # remembered
         page.click("#theme")
         assert page.evaluate(back) == dark
     with opened(browser, server.port, color_scheme="light") as page:

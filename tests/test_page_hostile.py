@@ -117,6 +117,7 @@ def test_labels_stay_texts(browser: Browser, server: Running) -> None:
             page.reload()
             read(page, "a great film")
             page.click("text=Show all 60 labels")
+            expect(page.locator(".bars[data-slot='0'] .name")).to_have_count(60)
             assert page.locator(".bars[data-slot='0'] .name").all_text_contents() == names
             assert page.locator("#label option").all_text_contents()[1:] == names
             page.click("text=How much each word matters")
@@ -189,7 +190,7 @@ def test_a_file_of_lines_becomes_a_table_that_can_be_downloaded(page: Page, serv
     expect(page.locator("#file-facts")).to_have_text("8 texts")
     page.click("#file-start")
     expect(page.locator("#file-facts")).to_have_text("7 of 8 texts classified")
-    assert page.locator("tbody tr").last.locator(".of-label").inner_text() == "over 400 characters"
+    expect(page.locator("tbody tr").last.locator(".of-label")).to_have_text("over 400 characters")
     with page.expect_download() as loading:
         page.click("#file-save")
     assert loading.value.suggested_filename == "films-predictions.csv"
@@ -212,13 +213,13 @@ def test_a_column_of_a_csv_file_is_picked(page: Page) -> None:
     content = 'id;long;Text\r\n1;"a much longer; ""column""";great\r\n2;"of\nnotes, and of more";\r\n'
     drop(page, "notes.CSV", content.encode())
     cells = page.locator("tbody button")
-    assert cells.all_text_contents() == ["great", ""]  # the column that says so
+    expect(cells).to_have_text(["great", ""])  # the column that says so
     page.select_option("#column", label="long")
-    assert cells.all_text_contents() == ['a much longer; "column"', "of\nnotes, and of more"]
+    expect(cells).to_have_text(['a much longer; "column"', "of notes, and of more"])
     page.select_option("#column", label="Text")
     page.click("#file-start")
     expect(page.locator("#file-facts")).to_have_text("1 of 2 texts classified")
-    assert page.locator(".of-label").all_inner_texts() == ["good", "blank"]
+    expect(page.locator(".of-label")).to_have_text(["good", "blank"])
     page.click("#file-close")
     page.set_input_files("#file-input", {"name": "plain.csv", "mimeType": "", "buffer": b"a,b\nx,a longer one\n"})
     expect(page.locator("tbody button")).to_have_text("a longer one")
