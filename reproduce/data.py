@@ -1,0 +1,44 @@
+"""The sets of the experiments: the known ones, and fixed stratified parts of the reviews."""
+
+import hashlib
+from collections.abc import Iterable
+
+from routepool.datasets import Dataset, Parts, load_named, split
+
+SIZES = (5000, 1000, 5000)  # of train, dev and test
+_PARTS_OF = {"imdb-5000": "imdb-reviews", "imdb-ratings-5000": "imdb-reviews-ratings"}
+
+
+def load(name: str, *, at_most: int | None = None) -> Parts:
+    """The set of that name.
+
+    Args:
+        name: a known set, or one of its fixed parts.
+        at_most: rows of each part that are kept, for a quick look.
+    """
+    parts = load_named(_PARTS_OF.get(name, name))
+    if name in _PARTS_OF:
+        parts = Parts(*(_some(part, size) for part, size in zip(parts, SIZES, strict=True)))
+    return parts if at_most is None else Parts(*(_some(part, at_most) for part in parts))
+
+
+def known_set(name: str) -> str:
+    """The known set that the texts come from, whose texts may be tokenised already."""
+    return _PARTS_OF.get(name, name)
+
+
+def fingerprint(parts: Parts) -> str:
+    """Of every text and label, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        for example in part.examples:
+            digest.update(_line((example.text, *(example.labels or ()))))
+    return digest.hexdigest()
+
+
+def _line(cells: Iterable[str]) -> bytes:
+    return ("\t".join(cells) + "\n").encode()
+
+
+def _some(part: Dataset, number: int) -> Dataset:
+    return part if len(part.examples) <= number else part.select(split(part.examples, held=number).held)

@@ -1,0 +1,51 @@
+"""Every look at a test set, in the order in which they were taken: one line each, never changed."""
+
+import csv
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from routepool.cli.settings import to_dict
+from routepool.config import Preset
+from routepool.errors import InputError
+
+COLUMNS = ("time", "run", "configuration", "revision", "dev", "test")
+
+
+def configuration(preset: Preset) -> str:
+    """A short name of all settings but the seed."""
+    values = to_dict(preset)
+    values["training"].pop("seed")
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+
+
+class Ledger:
+    """A file of looks. A variant whose test score was read keeps its settings; a change of mind needs a new name."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def rows(self) -> list[dict[str, str]]:
+        if not self.path.exists():
+            return []
+        with self.path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def check(self, run: str, preset: Preset) -> None:
+        """Refuse settings other than those the variant was scored with."""
+        variant, now = run.rpartition("/")[0], configuration(preset)
+        for row in self.rows():
+            if row["run"].rpartition("/")[0] == variant and row["configuration"] != now:
+                raise InputError(
+                    f"{variant} was scored on test with other settings ({row['configuration']}, now {now}); "
+                    "give the new ones a new name in reproduce/plan.py"
+                )
+
+    def enter(self, run: str, preset: Preset, *, revision: str, dev: float, test: float) -> None:
+        """Add a line; in one write, so that processes do not mix theirs."""
+        cells = (datetime.now(UTC).isoformat(timespec="seconds"), run, configuration(preset), revision)
+        line = ",".join([*cells, f"{dev:.6f}", f"{test:.6f}"]) + "\n"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line if file.tell() else ",".join(COLUMNS) + "\n" + line)

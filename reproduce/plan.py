@@ -1,0 +1,174 @@
+"""Every run of the reproduction: which data, which settings, which seeds, and whether its test score is taken."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from reproduce.controls import CONTROLS
+
+FOLDER = Path(__file__).parent
+GLOVE = "vectors/glove.6B.100d.f16.npz"
+SENTENCES = ("sst2", "sst1")
+DOCUMENTS, ALL_DOCUMENTS, RATINGS = "imdb-5000", "imdb-reviews", "imdb-ratings-5000"
+MAIN = ("routing", "max", "mean", "attention", "reverse-routing")
+RATES, DROPOUTS = (1e-4, 3e-4, 1e-3), (0.2, 0.35, 0.5, 0.65)
+ITERATIONS, CAPSULES = (1, 2, 3, 4, 5), (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings under a name: a preset and what differs from it.
+
+    Args:
+        name: of the folder of its results.
+        preset: as `routepool train --preset` takes it.
+        changes: setting -> value, as `--set` takes them.
+        vectors: of the words; files are looked for in the data folder.
+        shown: a sentence whose couplings go into the result.
+    """
+
+    name: str
+    preset: str = "paper"
+    changes: dict[str, Any] = field(default_factory=dict, hash=False)
+    vectors: str = GLOVE
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train.
+
+    Args:
+        data: a set of `reproduce.data`.
+        variant: how.
+        seed: of weights, batches and dropout.
+        scored: whether test is read, once; choices are made on runs that do not.
+    """
+
+    data: str
+    variant: Variant
+    seed: int
+    scored: bool = True
+
+    @property
+    def name(self) -> str:
+        """Of its result, below the folder of results."""
+        return f"{self.data}/{self.variant.name}/{self.seed}"
+
+
+def _paper(name: str, **changes: Any) -> Variant:
+    return Variant(name, "paper", changes)
+
+
+TABLE_3 = {
+    **{name: _paper(name, aggregator=name) for name in MAIN},
+    "released": Variant("released", "released"),
+    "released-attention": Variant("released-attention", "released", {"aggregator": "attention", "form": "released"}),
+    # Kim 2014: widths 3, 4, 5 of 100 filters, max over time, dropout 0.5.
+    "cnn": _paper("cnn", encoder="cnn", widths=(3, 4, 5), hidden_size=100, aggregator="max", dropout=0.5),
+    "multi-hop": _paper("multi-hop", aggregator="multi-hop"),
+    **{name: _paper(name, **changes) for name, changes in CONTROLS.items()},
+}
+TEN_SEEDS = ("routing", "max", *CONTROLS)
+FIGURE_2 = {
+    (rounds, capsules): _paper(f"rounds-{rounds}-capsules-{capsules}", iterations=rounds, capsules=capsules)
+    for rounds, capsules in product(ITERATIONS, CAPSULES)
+}
+# The sentence of the paper's table 4.
+WHOLESOME = "so relentlessly wholesome it made me want to swipe something ."
+TABLE_4 = Variant("three-capsules", "paper", {"capsules": 3}, shown=WHOLESOME)
+# What the paper leaves open, each against `routing`.
+OPEN = {
+    "tanh": _paper("tanh", messages="tanh"),
+    "capsule-size-50": _paper("capsule-size-50", capsule_size=50),
+    "capsule-size-400": _paper("capsule-size-400", capsule_size=400),
+    "window-500": _paper("window-500", window=500),
+    "no-bucket": _paper("no-bucket", window=1_000_000, replacement=False),
+    "bucket-once": _paper("bucket-once", window=500, replacement=False),
+    "never-frozen": _paper("never-frozen", frozen_epochs=0),
+    "always-frozen": _paper("always-frozen", frozen_epochs=50),
+    "released-freezing": _paper("released-freezing", frozen_rows="unknown"),
+    "released-dropout": _paper("released-dropout", dropout_places=("embedding", "aggregator", "tanh")),
+}
+
+
+def _document(name: str, **changes: Any) -> Variant:
+    return Variant(name, "default", {"epochs": 8, "patience": 8, **changes})
+
+
+BY_DEPTH = {
+    (name, depth): _document(f"{name}-{'flat' if depth == 1 else 'hierarchical'}", aggregator=name, depth=depth)
+    for name, depth in product(MAIN, (1, 2))
+}
+
+
+def tuned(aggregator: str) -> list[Variant]:
+    """The same 12 settings for each aggregator; the best on dev goes into the second table."""
+    return [
+        _paper(f"tuning/{aggregator}-{rate:g}-{dropout:g}", aggregator=aggregator, learning_rate=rate, dropout=dropout)
+        for rate, dropout in product(RATES, DROPOUTS)
+    ]
+
+
+def table_3() -> Iterator[Run]:
+    """Table 3 and its controls, seed by seed, so that the table makes sense early."""
+    for seed in range(10):
+        for name, variant in TABLE_3.items():
+            for data in SENTENCES:
+                if seed < (10 if name in TEN_SEEDS else 5):
+                    yield Run(data, variant, seed)
+
+
+def figure_2() -> Iterator[Run]:
+    """Rounds against capsules."""
+    return (Run("sst2", variant, seed) for seed in range(3) for variant in FIGURE_2.values())
+
+
+def table_4() -> Iterator[Run]:
+    """Where the words of one sentence go."""
+    yield Run("sst1", TABLE_4, 0, scored=False)
+
+
+def open_questions() -> Iterator[Run]:
+    """What the paper does not say, on dev."""
+    return (Run("sst2", variant, seed, scored=False) for seed in range(3) for variant in OPEN.values())
+
+
+def tuning() -> Iterator[Run]:
+    """Equal tuning: the grid of every aggregator, on dev."""
+    return (Run(data, one, 0, scored=False) for data in SENTENCES for name in MAIN for one in tuned(name))
+
+
+def documents() -> Iterator[Run]:
+    """Part of the reviews: every aggregator, flat and hierarchical; and their ratings."""
+    for seed in range(3):
+        for variant in BY_DEPTH.values():
+            yield Run(DOCUMENTS, variant, seed)
+    for name in MAIN:
+        yield Run(RATINGS, BY_DEPTH[name, 2], 0)
+
+
+def all_documents() -> Iterator[Run]:
+    """All of the reviews."""
+    for seed in range(2):
+        for name in ("routing", "max"):
+            yield Run(ALL_DOCUMENTS, _document(f"{name}-hierarchical", aggregator=name, depth=2, epochs=6), seed)
+
+
+EXPERIMENTS = {
+    "table-3": table_3,
+    "documents": documents,
+    "figure-2": figure_2,
+    "table-4": table_4,
+    "open-questions": open_questions,
+    "all-documents": all_documents,
+    "tuning": tuning,
+}
+
+
+def every_run(experiment: str = "") -> list[Run]:
+    """All runs in the order in which they are made, or those of one experiment."""
+    chosen = [EXPERIMENTS[experiment]] if experiment else EXPERIMENTS.values()
+    return list({run.name: run for make in chosen for run in make()}.values())

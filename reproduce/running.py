@@ -1,0 +1,143 @@
+"""One run: a model is trained, test is scored if the plan says so, one JSON is written."""
+
+import argparse
+import json
+import os
+import subprocess
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+import reproduce.controls  # noqa: F401  (its aggregators are known by name from here on)
+from reproduce import data
+from reproduce.cost import flops, parameters
+from reproduce.ledger import Ledger
+from reproduce.plan import FOLDER, Run, every_run
+from reproduce.quick import QUICK_ROWS, quick_runs
+from routepool.cli.record import versions
+from routepool.cli.settings import text_settings, to_dict
+from routepool.config import Preset
+from routepool.datasets import Parts
+from routepool.model import Classifier
+from routepool.predictor import of_saved
+from routepool.settings import assign, named_preset
+from routepool.training import EpochReport, Hook, Task, fit
+
+RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
+
+
+class Curve(Hook):
+    """Loss and dev score of every epoch, kept and told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.points: list[dict[str, Any]] = []
+
+    def on_epoch(self, report: EpochReport) -> None:
+        values = asdict(report)
+        self.points.append({key: values[key] for key in ("epoch", "loss", "score", "seconds")})
+        print(f"{self.name}: epoch {report.epoch + 1}, dev {100 * report.score:.1f}", flush=True)
+
+
+def settings(run: Run) -> Preset:
+    """The preset of the run's data with the variant's changes."""
+    known = data.known_set(run.data)
+    changes = {**run.variant.changes, "seed": run.seed, "calibration": 0.0}
+    document = changes.get("depth", 1 if known.startswith("sst") else 2) > 1
+    chosen = named_preset(run.variant.preset, data=known, document=document)
+    return assign(replace(chosen, text=text_settings(known)), changes)
+
+
+def vectors(run: Run) -> str:
+    """Files are named below the data folder, packages by their names."""
+    folder = Path(os.environ["ROUTEPOOL_DATA"])
+    named = run.variant.vectors.split(",")
+    return ",".join(str(folder / one) if (folder / one).exists() else one for one in named)
+
+
+def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = None) -> None:
+    """Train, score, write."""
+    torch.set_num_threads(1)
+    preset = settings(run)
+    if run.scored:
+        ledger.check(run.name, preset)
+    parts = data.load(run.data, at_most=at_most)
+    curve = Curve(run.name)
+    wall, processor = time.perf_counter(), time.process_time()
+    task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=vectors(run))
+    fitted = fit(task, preset, hooks=[curve])
+    found: dict[str, Any] = {
+        "dataset": run.data,
+        "variant": run.variant.name,
+        "preset": run.variant.preset,
+        "aggregator": preset.model.aggregator,
+        "seed": run.seed,
+        "changes": run.variant.changes,
+        "vectors": run.variant.vectors,
+        "settings": to_dict(preset),
+        "versions": versions(),
+        "revision": revision(),
+        "data_hash": data.fingerprint(parts),
+        "curve": curve.points,
+        "best_epoch": fitted.progress.best_epoch,
+        "dev": fitted.progress.best_score,
+        "seconds": time.perf_counter() - wall,
+        "processor_seconds": time.process_time() - processor,
+        **_size(fitted.saved.classifier, preset, parts),
+        "test": None,
+        "test_predictions": None,
+    }
+    predictor = of_saved(fitted.saved)
+    if run.variant.shown:
+        (shown,) = predictor.explain([run.variant.shown])
+        found["shown"] = shown.to_dict()
+    if run.scored:
+        predicted = predictor.predict([example.text for example in parts.test.examples])
+        right = [(label,) == example.labels for label, example in zip(predicted, parts.test.examples, strict=True)]
+        found |= {"test": sum(right) / len(right), "test_predictions": [str(label) for label in predicted]}
+        ledger.enter(run.name, preset, revision=found["revision"], dev=found["dev"], test=found["test"])
+    path = results / f"{run.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())  # a line for each key
+    part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _size(model: Classifier, preset: Preset, parts: Parts) -> dict[str, Any]:
+    """Parameters without the word vectors, and operations for one text of the usual length."""
+    lengths = [len(example.text.split()) for example in parts.test.examples]
+    sentences = 1 if preset.model.depth == 1 else max(1, round(median(lengths) / 20))
+    words = max(1, round(median(lengths) / sentences))
+    return {"parameters": parameters(model), "flops": flops(model, words, sentences, preset.model.depth)}
+
+
+def revision() -> str:
+    """The commit the code is at, with a + if files of the package differ from it."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], cwd=FOLDER, capture_output=True, text=True, check=False
+        ).stdout.strip()
+
+    return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", "../routepool") else "")
+
+
+def main() -> None:
+    """A process of one run, as the farm starts it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--ledger", type=Path, default=LEDGER)
+    parser.add_argument("--quick", action="store_true")
+    asked = parser.parse_args()
+    runs = {run.name: run for run in (quick_runs() if asked.quick else every_run())}
+    execute(runs[asked.name], asked.results, Ledger(asked.ledger), at_most=QUICK_ROWS if asked.quick else None)
+
+
+if __name__ == "__main__":
+    main()
