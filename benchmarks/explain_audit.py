@@ -18,6 +18,7 @@ from typing import Any
 
 import measure
 import torch
+from word_labels import agreement, word_labels
 
 from routepool.cli.settings import text_settings
 from routepool.config import Preset, change
@@ -142,8 +143,14 @@ def ask(run: Run, parts: Parts, size: Size, models: Path) -> dict[str, Any]:
         others = {name: Subject.of(model_of(one, parts, size, models)) for name, one in controls.items()}
         probed = some(parts.dev, size.probed)
         labels = [label for example in probed for label in example.labels or ()]
-        found["capsules"] = report_capsules(subject, texts_of(probed), labels, **others).to_dict()
+        found["capsules"] = without_words(report_capsules(subject, texts_of(probed), labels, **others).to_dict())
     return found
+
+
+def without_words(report: dict[str, Any]) -> dict[str, Any]:
+    """The figures alone: what the texts say is not ours to keep."""
+    told = [{key: one[key] for key in one if key not in ("words", "phrases")} for one in report["capsules"]]
+    return {**report, "capsules": told}
 
 
 def texts_of(examples: tuple[Example, ...]) -> list[str]:
@@ -159,10 +166,26 @@ def collect(names: list[str], sizes: dict[str, Size], results: Path, models: Pat
         for run in missing:
             assert parts is not None
             found = ask(run, parts, sizes[name], models)
-            part = results / f".{run.name}.new"
-            part.write_text(json.dumps(found, indent=1) + "\n")
-            part.replace(results / f"{run.name}.json")
+            keep(results / f"{run.name}.json", found)
             print(run.name, f"dev {100 * found['dev_accuracy']:.1f}", flush=True)
+
+
+def collect_agreement(size: Size, results: Path, models: Path) -> None:
+    """Ask the models of SST-2, whose words people labelled, how far their scores agree with those labels."""
+    file = results / "agreement.json"
+    if file.exists():
+        return
+    parts, labels = load_named("sst2"), word_labels()
+    texts = texts_of(some(parts.dev, size.audited))
+    audited = [run for run in runs("sst2") if run.kind in AUDITED]
+    subjects = {run.title: Subject.of(model_of(run, parts, size, models)) for run in audited}
+    keep(file, {title: agreement(subject, texts, labels) for title, subject in subjects.items()})
+
+
+def keep(file: Path, found: dict[str, Any]) -> None:
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(found, indent=1) + "\n")
+    part.replace(file)
 
 
 def stored(results: Path) -> list[dict[str, Any]]:
@@ -192,6 +215,16 @@ def audit_table(found: list[dict[str, Any]], key: str, data: str) -> list[str]:
                 cells += [interval(row["normal_comprehensiveness"]), interval(row["normal_sufficiency"])]
             rows.append([*cells, f"{100 * by_place[order, 'drop']['flips'][1]['value']:.0f} %"])
     return measure.table([*header, "flips, 20 % dropped"], rows)
+
+
+def agreement_table(results: Path) -> list[str]:
+    file = results / "agreement.json"
+    if not file.exists():
+        return ["Not yet measured."]
+    found = json.loads(file.read_text())
+    methods = list(next(iter(found.values())))
+    rows = [[method, *(interval(found[title][method]) for title in found)] for method in methods]
+    return measure.table(["method", *found], rows)
 
 
 def capsule_tables(found: list[dict[str, Any]]) -> list[str]:
@@ -230,7 +263,7 @@ def sections(results: Path) -> dict[str, list[str]]:
         ["model", "dev accuracy"],
         [[f"{one['data']}, {one['title']}", f"{100 * one['dev_accuracy']:.1f}"] for one in found],
     )
-    tables = {"models": accuracies, "capsules": capsule_tables(found)}
+    tables = {"models": accuracies, "capsules": capsule_tables(found), "agreement": agreement_table(results)}
     for name in SIZES:
         for part in ("dev", "test"):
             tables[f"audit {name} {part}"] = audit_table(found, f"audit_{part}", name)
@@ -249,10 +282,12 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             results = Path(folder) / "results"
             collect(options.sets, QUICK, results, Path(folder) / "models")
+            collect_agreement(QUICK["sst2"], results, Path(folder) / "models")
             for name, lines in sections(results).items():
                 print("", name, "", *lines, sep="\n")
         return
     collect(options.sets, SIZES, RESULTS, MODELS)
+    collect_agreement(SIZES["sst2"], RESULTS, MODELS)
     for name, lines in sections(RESULTS).items():
         measure.write_section(name, lines, page="explain.md")
 

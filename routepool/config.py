@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 from routepool.errors import InputError, unknown
 
 PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
+PHRASES = "-phrases"  # ends the name of a known set that comes with the labelled phrases of its sentences
 S = TypeVar("S", bound="Settings")
 
 
@@ -123,6 +124,11 @@ class ModelConfig(Settings):
     aggregator_options: Mapping[str, Any] = setting({}, "options of the aggregator's class")
     head_size: int = setting(300, "hidden units of the classifier on top", least=1)
     dropout: float = setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
+    dropout_kind: str = setting(
+        "each",
+        "dropout before the encoder: each value by itself, or locked, the same features at every word of a text",
+        choices=("each", "locked"),
+    )
     dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
 
 
@@ -177,6 +183,18 @@ class TrainingConfig(Settings):
     sparse: bool = setting(True, "update only the word vectors a batch touches")
     class_weight: str = setting(
         "none", "weight of a class in the loss: none, or balanced (rare classes more)", choices=("none", "balanced")
+    )
+    label_weight: float = setting(
+        0.0, "of the labels in the loss of a student, 1 - that of its teachers; for distillation only", least=0, most=1
+    )
+    average_weights: float = setting(
+        0.0,
+        "decay of a moving average of the weights, such as 0.999; it is what dev scores and what is kept; 0: none",
+        least=0,
+        most=0.99999,
+    )
+    phrase_weight: float = setting(
+        1.0, "weight in the loss of a labelled phrase, in a set that has phrases; a sentence has 1", above=0
     )
     calibration: float = setting(
         0.0, "share of the dev set kept from early stopping to calibrate probabilities on", least=0, most=0.9

@@ -31,6 +31,31 @@ class Trace(NamedTuple):
     weights: tuple[Tensor, ...]  # words first: (B, S, T, M), then (B, S, M); 0 on padding
 
 
+class LockedDropout(nn.Module):
+    """Dropout that drops the same features at every unit of a row: variational dropout (Gal and Ghahramani, 2016).
+
+    What is dropped is drawn once for each row, however long it is: padding changes nothing.
+
+    Args:
+        dropout: share of the features dropped in training.
+
+    >>> dropped = LockedDropout(0.5)(torch.ones(2, 3, 100))
+    >>> bool((dropped == dropped[:, :1]).all())
+    True
+    """
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(N, T, D) -> (N, T, D)."""
+        if not self.training or self.dropout == 0:
+            return states
+        of_rows = states.new_ones(len(states), 1, states.shape[-1])
+        return states * functional.dropout(of_rows, self.dropout)
+
+
 class Level(nn.Module):
     """The units of one axis into one vector: words into a sentence, sentences into a document.
 
@@ -41,6 +66,7 @@ class Level(nn.Module):
         aggregator: makes them one vector.
         embedding: for the first level, which is given ids.
         dropout: share of values dropped in training.
+        locked: before the encoder, drop the same features at every unit of a row.
         places: where: "embedding", "encoder" (before it), "aggregator" (after it).
     """
 
@@ -51,12 +77,13 @@ class Level(nn.Module):
         *,
         embedding: Embedding | None = None,
         dropout: float = 0.0,
+        locked: bool = False,
         places: Collection[str] = ("encoder",),
     ) -> None:
         super().__init__()
         self.embedding = embedding
         before = "encoder" in places or (embedding is not None and "embedding" in places)
-        self.before_encoder = nn.Dropout(dropout if before else 0)
+        self.before_encoder = (LockedDropout if locked else nn.Dropout)(dropout if before else 0)
         self.encoder = encoder
         self.aggregator = aggregator
         self.after_aggregator = nn.Dropout(dropout if "aggregator" in places else 0)
@@ -135,7 +162,8 @@ class Classifier(nn.Module):
             aggregator = construct(AGGREGATORS, config.aggregator, config.aggregator_options, encoder.out_features)
             size = aggregator.out_features
             first = embedding if depth == 0 else None
-            levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, places=places))
+            locked = config.dropout_kind == "locked"
+            levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, locked=locked, places=places))
         return cls(levels, Head(size, classes, hidden_size=config.head_size, dropout=dropout, places=places))
 
     def forward(self, ids: Tensor, mask: Tensor, *, grouped: bool = True) -> Tensor:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from routepool.config import (
+    PHRASES,
     PRESETS,
     ModelConfig,
     Preset,
@@ -102,7 +103,7 @@ def named_preset(
         pretrained = bool(split_source(encoder)[1])
         return pretrained_preset(document=document, frozen=frozen) if pretrained else default_preset(document=document)
     if name in FAMILIES:
-        own = f"{name}-{data}"
+        own = f"{name}-{data.removesuffix(PHRASES)}"
         return preset(own if own in PRESETS else f"{name}-imdb" if document else f"{name}-sst2")
     if name not in PRESETS:
         raise unknown("preset", name, preset_names())

@@ -17,7 +17,10 @@ from rich.console import Console
 
 from routepool.cli import screen
 
-COMMANDS = ["train", "evaluate", "predict", "encode", "explain", "data", "vectors", "presets", "serve"]
+COMMANDS = [
+    *("train", "tune", "distill", "evaluate", "predict", "encode", "explain"),
+    *("data", "vectors", "presets", "serve"),
+]
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -13,7 +13,21 @@ import typer
 from typer.core import TyperGroup
 
 import routepool
-from routepool.cli import data, demo, encode, evaluate, explain, predict, presets, screen, serve, train, vectors
+from routepool.cli import (
+    data,
+    demo,
+    distill,
+    encode,
+    evaluate,
+    explain,
+    predict,
+    presets,
+    screen,
+    serve,
+    train,
+    tune,
+    vectors,
+)
 from routepool.cli.options import MultiLabelCommand
 from routepool.errors import RoutepoolError
 
@@ -81,6 +95,8 @@ def options(
 
 
 app.command("train", cls=MultiLabelCommand)(train.train)
+app.command("tune", cls=MultiLabelCommand)(tune.tune)
+app.command("distill", cls=MultiLabelCommand)(distill.distill)
 app.command("evaluate")(evaluate.evaluate)
 app.command("predict")(predict.predict)
 app.command("encode")(encode.encode)

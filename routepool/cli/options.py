@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from routepool.errors import InputError
 from routepool.settings import GROUPS
 
 SEPARATOR = "|"  # between the labels of a text
@@ -23,6 +24,37 @@ Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as 
 MultiLabel = Annotated[
     str | None,
     typer.Option("--multi-label", metavar="[SEP]", help="A text may have any number of labels, joined by SEP, else |."),
+]
+Data = Annotated[
+    str | None,
+    typer.Argument(metavar="DATA", help="A file of labelled texts, or a known set: routepool data list."),
+]
+Dev = Annotated[str | None, typer.Option(metavar="FILE", help="Decides when to stop; else a part of DATA.")]
+Test = Annotated[str | None, typer.Option(metavar="FILE", help="Scored once, after training.")]
+ScoreTest = Annotated[bool, typer.Option("--score-test", help="Score the test part of a known set.")]
+Out = Annotated[str | None, typer.Option(metavar="RUN", help="The model's folder; else runs/DATA-TIME.")]
+PresetName = Annotated[
+    str, typer.Option(metavar="NAME|FILE.toml", help="Settings that belong together: routepool presets lists them.")
+]
+Vectors = Annotated[
+    str | None,
+    typer.Option(metavar="FILE[,FILE]|none", help="Word vectors; else wordllama's if installed, else random."),
+]
+Threads = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processor threads.")]
+Device = Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, mps.")]
+Tensorboard = Annotated[
+    bool, typer.Option("--tensorboard", help="Curves for TensorBoard too, in RUN/logs; [tensorboard] installs it.")
+]
+SetAny = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting, many times, such as epochs=10 or capsules=7: see routepool presets NAME.",
+    ),
+]
+InitFrom = Annotated[
+    str | None, typer.Option(metavar="RUN", help="Go on with a trained model, on new data of its labels.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with scores as fractions.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
@@ -47,6 +79,33 @@ def help_of(name: str) -> str:
     declared = {item.name: str(item.metadata["help"]) for group in GROUPS.values() for item in fields(group)}
     text = declared[name]
     return f"{text[0].upper()}{text[1:]}."
+
+
+Aggregator = Annotated[str | None, typer.Option(metavar="NAME", help=help_of("aggregator"))]
+EncoderName = Annotated[str | None, typer.Option("--encoder", metavar="NAME", help=help_of("encoder"))]
+ExtraWords = Annotated[int | None, typer.Option(metavar="N", help=help_of("extra_words"))]
+Seed = Annotated[int | None, typer.Option(metavar="N", help=help_of("seed"))]
+
+
+def reading_of(
+    *, text_column: str | None, label_column: str | None, on_error: str, encoding: str, multi_label: str | None
+) -> dict[str, Any]:
+    """How files are read, as `routepool.datasets` takes it; what was not asked for is left out."""
+    asked = {
+        "text_column": text_column,
+        "label_column": label_column,
+        "on_error": on_error,
+        "encoding": encoding,
+        "multi_label": multi_label is not None,
+        "separator": multi_label or None,
+    }
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def check_vectors(vectors: str | None) -> None:
+    """Refuse an empty name, which a shell makes of a variable that is not set."""
+    if vectors is not None and not vectors.strip():
+        raise InputError("--vectors wants a file, a name, or none, got an empty string")
 
 
 class MultiLabelCommand(TyperCommand):

@@ -12,6 +12,7 @@ import torch
 
 from routepool.cli import screen
 from routepool.cli.assignments import parse_assignments
+from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material, check_labels, load_material
 from routepool.cli.record import RUN_FILE, RunRecord, absolute_encoder, absolute_spec, files_of, is_pretrained, versions
 from routepool.cli.settings import Asked, resolve
@@ -42,6 +43,7 @@ class Request:
     loggers: tuple[str, ...]
     init_from: str | None
     force: bool
+    lesson: Lesson | None = None  # for a student
 
 
 class Prepared(NamedTuple):
@@ -65,6 +67,8 @@ def prepare(request: Request) -> Prepared:
     material = load_material(order)
     check_trainable(material.train, material.dev, *([material.test] if material.test else []))
     preset = _settings(request, order, material, start)
+    if request.lesson is not None:
+        request.lesson.check(order, material, start.labels if start else material.train.labels)
     vectors = None if is_pretrained(preset.model.encoder) else _vectors(request)
     record = RunRecord(
         id=uuid.uuid4().hex,
@@ -78,8 +82,15 @@ def prepare(request: Request) -> Prepared:
         device=request.device,
         loggers=request.loggers,
         force=request.force,
-        files=files_of(material, vectors=vectors, init_from=request.init_from, encoder=preset.model.encoder),
+        files=files_of(
+            material,
+            vectors=vectors,
+            init_from=request.init_from,
+            encoder=preset.model.encoder,
+            lesson=request.lesson,
+        ),
         versions=versions(),
+        lesson=request.lesson and request.lesson.absolute(),
     )
     return Prepared(run, record, material, start)
 

@@ -134,10 +134,10 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     return first, load(against, **lenient) if against else None
 
 
-def load_texts(data: str, **options: Any) -> list[str]:
-    """The texts of a file, labelled or not, or of a known set's training part."""
+def load_texts(data: str, *, folder: str | None = None, **options: Any) -> list[str]:
+    """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
-        return [example.text for example in load_named(data).train.examples]
+        return [example.text for example in load_named(data, folder=folder).train.examples]
     return [example.text for example in read(_file(data), **_read_options({**options, "labels": False}))]
 
 

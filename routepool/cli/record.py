@@ -10,11 +10,12 @@ from typing import NamedTuple, Self
 
 import routepool
 from routepool.cli import settings
+from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material
 from routepool.config import Preset, split_source
 from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
-from routepool.persistence.files import parse_json, read_file, sync_folder, temporary, to_json, write_file, writing
+from routepool.persistence.files import parse_json, read_file, replace_file, to_json
 from routepool.vectors import SOURCES
 from routepool.vectors.files import FileSource
 
@@ -50,6 +51,7 @@ class RunRecord:
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
+        lesson: what a student learns from beside the data.
     """
 
     id: str
@@ -65,28 +67,20 @@ class RunRecord:
     force: bool
     files: tuple[FileFact, ...]
     versions: Mapping[str, str]
+    lesson: Lesson | None = None
 
-    def write(self, run: Path) -> None:
+    def write(self, run: Path, name: str = RUN_FILE) -> None:
         """Put the record into its folder, whole or not at all."""
         values = {**asdict(self), "preset": settings.to_dict(self.preset), "data": self.data.to_dict()}
         values["files"] = [fact._asdict() for fact in self.files]
-        with writing(run):
-            run.mkdir(parents=True, exist_ok=True)
-            part = temporary(run / RUN_FILE)
-            part.unlink(missing_ok=True)
-            try:
-                write_file(part, [to_json({"format_version": FORMAT_VERSION, **values})])
-                part.replace(run / RUN_FILE)
-            finally:
-                part.unlink(missing_ok=True)
-            sync_folder(run)
+        replace_file(run / name, to_json({"format_version": FORMAT_VERSION, **values}))
 
     @classmethod
-    def read(cls, run: Path) -> Self:
+    def read(cls, run: Path, name: str = RUN_FILE) -> Self:
         """Read what `write` wrote."""
-        path = run / RUN_FILE
+        path = run / name
         if not path.exists():
-            raise InputError(f"{run}: there is no {RUN_FILE}, so this is no training run to resume; correct the path")
+            raise InputError(f"{run}: there is no {name}, so this is no training run to resume; correct the path")
         values = parse_json(path, read_file(path, at_most=_AT_MOST))
         if values.pop("format_version", None) != FORMAT_VERSION:
             raise InputError(
@@ -97,6 +91,7 @@ class RunRecord:
             values["data"] = DataOrder.from_dict(values["data"])
             values["loggers"] = tuple(values.get("loggers", ()))
             values["files"] = tuple(FileFact(**fact) for fact in values["files"])
+            values["lesson"] = Lesson.from_dict(values["lesson"]) if values.get("lesson") else None
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
@@ -114,11 +109,21 @@ def refuse_changed(files: Iterable[FileFact]) -> None:
 
 
 def files_of(
-    material: Material, *, vectors: str | None, init_from: str | None, encoder: str = ""
+    material: Material,
+    *,
+    vectors: str | None,
+    init_from: str | None,
+    encoder: str = "",
+    lesson: Lesson | None = None,
 ) -> tuple[FileFact, ...]:
     """Every file a run reads, with its hash."""
     sets = {"training": material.train, "dev": None if material.was_split else material.dev, "test": material.test}
-    facts = [FileFact(role, _absolute(data.source), data.sha256) for role, data in sets.items() if data is not None]
+    facts = [
+        FileFact(role, _absolute(file), sha256)
+        for role, data in sets.items()
+        if data is not None
+        for file, sha256 in data.files.items()
+    ]
     for part in (vectors or "").split(","):
         if part.strip() and part.strip() not in SOURCES.names():
             path = FileSource(part.strip()).path
@@ -130,6 +135,7 @@ def files_of(
     if init_from is not None:
         manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
         facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
+    facts += [FileFact(role, _absolute(str(path)), digest(path)) for role, path in (lesson.files() if lesson else [])]
     return tuple(facts)
 
 

@@ -68,7 +68,11 @@ def data_facts(material: Material) -> dict[str, dict[str, Any]]:
     """File, size and hash of each set."""
     sets = {"train": material.train, "dev": material.dev, "test": material.test}
     facts = {
-        name: {"file": Path(data.source).name, "examples": len(data.examples), "sha256": data.sha256}
+        name: {
+            "file": ", ".join(Path(file).name for file in data.files),
+            "examples": len(data.examples),
+            "sha256": ", ".join(data.files.values()),
+        }
         for name, data in sets.items()
         if data is not None
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from routepool.cli.assignments import parse_assignments, parse_value
 from routepool.cli.toml import PresetFile, read_preset
-from routepool.config import ModelConfig, Preset, TextConfig, TrainingConfig, change
+from routepool.config import PHRASES, ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.settings import (
     GROUPS,
     as_flat_as_the_paper,
@@ -81,7 +81,7 @@ def _text_of(chosen: Preset, data: str) -> TextConfig:
 
 def text_settings(data: str) -> TextConfig:
     """How the texts of a known set are read: some come tokenised."""
-    return _TOKENISED.get(data, TextConfig())
+    return _TOKENISED.get(data.removesuffix(PHRASES), TextConfig())
 
 
 def to_dict(chosen: Preset) -> dict[str, Any]:

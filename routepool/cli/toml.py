@@ -41,32 +41,38 @@ def read_preset(path: Path) -> PresetFile:
     return PresetFile(base, values)
 
 
-def to_toml(preset: Preset) -> str:
+def to_toml(preset: Preset, *, complete: bool = False) -> str:
     """A preset as a file to change and train with; each setting's help stands beside it.
 
-    How text is read depends on the data, so those settings are comments until somebody sets one.
+    How text is read depends on the data, so those settings are comments until somebody sets one; in a `complete` file
+    they are set.
     """
     lines = []
     for name, settings in (("model", preset.model), ("training", preset.training), ("text", preset.text)):
-        lines += ["", f"[{name}]", *_lines(settings)]
+        lines += ["", f"[{name}]", *_lines(settings, complete=complete)]
     return "\n".join(lines[1:]) + "\n"
 
 
-def _lines(settings: Settings) -> list[str]:
+def _lines(settings: Settings, *, complete: bool) -> list[str]:
     lines = []
     for item in fields(settings):
         value = getattr(settings, item.name)
-        usual = isinstance(settings, TextConfig) and value == item.default
-        lines.append(f"{'# ' if usual else ''}{item.name} = {_toml(value)}  # {item.metadata['help']}")
+        usual = not complete and isinstance(settings, TextConfig) and value == item.default
+        lines.append(f"{'# ' if usual else ''}{item.name} = {toml_value(value)}  # {item.metadata['help']}")
     return lines
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML has it.
+
+    >>> toml_value((1, "a", True)), toml_value({"capsules": 3})
+    ('[1, "a", true]', '{ "capsules" = 3 }')
+    """
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items())
+        inner = ", ".join(f"{json.dumps(key)} = {toml_value(item)}" for key, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
     if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False)
     return repr(value)

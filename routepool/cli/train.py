@@ -4,52 +4,57 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import Encoding, Force, LabelColumn, MultiLabel, OnError, TextColumn, help_of
+from routepool.cli.options import (
+    Aggregator,
+    Data,
+    Dev,
+    Device,
+    EncoderName,
+    Encoding,
+    ExtraWords,
+    Force,
+    InitFrom,
+    LabelColumn,
+    MultiLabel,
+    OnError,
+    Out,
+    PresetName,
+    ScoreTest,
+    Seed,
+    SetAny,
+    Tensorboard,
+    Test,
+    TextColumn,
+    Threads,
+    Vectors,
+    check_vectors,
+    reading_of,
+)
 from routepool.cli.settings import Asked
-from routepool.errors import InputError
 
 
 def train(
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="DATA", help="A file of labelled texts, or a known set: routepool data list."),
-    ] = None,
-    dev: Annotated[str | None, typer.Option(metavar="FILE", help="Decides when to stop; else a part of DATA.")] = None,
-    test: Annotated[str | None, typer.Option(metavar="FILE", help="Scored once, after training.")] = None,
-    score_test: Annotated[bool, typer.Option("--score-test", help="Score the test part of a known set.")] = False,
-    out: Annotated[str | None, typer.Option(metavar="RUN", help="The model's folder; else runs/DATA-TIME.")] = None,
+    data: Data = None,
+    dev: Dev = None,
+    test: Test = None,
+    score_test: ScoreTest = False,
+    out: Out = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="Settings that belong together: routepool presets lists them.")
-    ] = "default",
-    aggregator: Annotated[str | None, typer.Option(metavar="NAME", help=help_of("aggregator"))] = None,
-    encoder: Annotated[str | None, typer.Option(metavar="NAME", help=help_of("encoder"))] = None,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="FILE[,FILE]|none", help="Word vectors; else wordllama's if installed, else random."),
-    ] = None,
-    extra_words: Annotated[int | None, typer.Option(metavar="N", help=help_of("extra_words"))] = None,
+    preset: PresetName = "default",
+    aggregator: Aggregator = None,
+    encoder: EncoderName = None,
+    vectors: Vectors = None,
+    extra_words: ExtraWords = None,
     multi_label: MultiLabel = None,
     on_error: OnError = "raise",
     encoding: Encoding = "utf-8",
-    seed: Annotated[int | None, typer.Option(metavar="N", help=help_of("seed"))] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processor threads.")] = None,
-    device: Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, mps.")] = "cpu",
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Curves for TensorBoard too, in RUN/logs; [tensorboard] installs it.")
-    ] = False,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any setting, many times, such as epochs=10 or capsules=7: see routepool presets NAME.",
-        ),
-    ] = None,
-    init_from: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Go on with a trained model, on new data of its labels.")
-    ] = None,
+    seed: Seed = None,
+    threads: Threads = None,
+    device: Device = "cpu",
+    tensorboard: Tensorboard = False,
+    set_: SetAny = None,
+    init_from: InitFrom = None,
     force: Force = False,
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Take up a run that was stopped; needs nothing else.")
@@ -68,8 +73,7 @@ def train(
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
-    if vectors is not None and not vectors.strip():
-        raise InputError("--vectors wants a file, a name, or none, got an empty string")
+    check_vectors(vectors)
     # Here and not above: what trains needs torch.
     from routepool.cli.preparing import Request  # noqa: PLC0415
     from routepool.cli.training_run import resume_run, start_run  # noqa: PLC0415
@@ -77,14 +81,13 @@ def train(
     if data is None:
         resume_run(str(resume))
         return
-    reading = {
-        "text_column": text_column,
-        "label_column": label_column,
-        "on_error": on_error,
-        "encoding": encoding,
-        "multi_label": multi_label is not None,
-        "separator": multi_label or None,
-    }
+    reading = reading_of(
+        text_column=text_column,
+        label_column=label_column,
+        on_error=on_error,
+        encoding=encoding,
+        multi_label=multi_label,
+    )
     options = {"aggregator": aggregator, "encoder": encoder, "extra_words": extra_words, "seed": seed}
     start_run(
         Request(
@@ -93,7 +96,7 @@ def train(
             test=test,
             score_test=score_test,
             out=out,
-            reading={name: value for name, value in reading.items() if value is not None},
+            reading=reading,
             asked=Asked(preset=preset, options=options, assignments=set_ or ()),
             vectors=vectors,
             threads=threads,

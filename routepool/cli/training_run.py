@@ -41,16 +41,21 @@ def resume_run(folder: str) -> None:
         screen.say(f"{run}: this run is finished already; next: routepool predict {run} FILE")
         return
     refuse_changed(record.files)
-    now = versions()
-    changed = [f"{name} {old}, now {now.get(name)}" for name, old in record.versions.items() if now.get(name) != old]
-    if changed:
-        screen.note(f"warning: begun with {'; '.join(changed)}: the weights may differ in their last bits")
+    note_other_versions(record)
     check_device(record.device)
     start = load(record.init_from) if record.init_from else None
     checkpoint = latest_checkpoint(run)
     where = f"after step {checkpoint.state['step']}" if checkpoint else "from the beginning, no checkpoint is there"
     screen.say(f"{run}: resumed {where}")
     _execute(run, record, load_material(record.data), start, checkpoint)
+
+
+def note_other_versions(record: RunRecord) -> None:
+    """Warn that a run begun with other packages may not end as it would have."""
+    now = versions()
+    changed = [f"{name} {old}, now {now.get(name)}" for name, old in record.versions.items() if now.get(name) != old]
+    if changed:
+        screen.note(f"warning: begun with {'; '.join(changed)}: the weights may differ in their last bits")
 
 
 def _execute(
@@ -65,6 +70,8 @@ def _execute(
     labels = start.labels if start else material.train.labels
     task = Task(material.train.examples, material.dev.examples, labels, multi_label, record.vectors)
     screen.say(f"model folder: {run}")
+    if record.lesson is not None:
+        task = record.lesson.teach(task, record.data, material)
     logs = run / "logs"
     try:
         with TrainingScreen(training.epochs, "micro F1" if multi_label else "accuracy") as watching:
@@ -97,6 +104,7 @@ def _finish(run: Path, record: RunRecord, material: Material, fitted: Fitted) ->
     for name, one in scores.items():
         screen.say(f"{name}: {report.summary(one)}")
     limits = report.limits_of(fitted.truncation, fitted.coverage)
+    limits += [record.lesson.told()] if record.lesson else []
     known = {"datasets": [record.data.title], "language": "en"} if record.data.is_named else {}
     card = report.card_of(record.data.title, material, scores, versions=dict(record.versions), limits=limits, **known)
     facts = {
@@ -105,6 +113,7 @@ def _finish(run: Path, record: RunRecord, material: Material, fitted: Fitted) ->
         "preset": record.preset_name,
         "data": report.data_facts(material),
         "vectors": record.vectors and [Path(part).name for part in record.vectors.split(",")],
+        "teachers": record.lesson and [Path(folder).name for folder in record.lesson.teachers],
         "threads": record.threads,
         "versions": record.versions,
         "scores": {name: {**one.to_dict(), "classes": None, "confusion": None} for name, one in scores.items()},

@@ -28,6 +28,12 @@ class Dataset:
     skipped: tuple[Skipped, ...] = ()  # the first 1,000
     skipped_count: int = 0
     multi_label: bool = False
+    added: tuple[tuple[str, str], ...] = ()  # further files of a set that has several, each with its hash
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every file the examples came from, with its SHA-256."""
+        return {self.source: self.sha256, **dict(self.added)}
 
     def select(self, indices: Iterable[int]) -> "Dataset":
         """The same data cut down to some examples; the labels stay, so that class numbers do."""

@@ -3,8 +3,9 @@
 The parts are those of the publication where it has them. `imdb-reviews` has no dev part: 2,500 training rows are
 held out, stratified by rating, the same ones for the polarity and the ratings form. `rotten-tomatoes` and
 `imdb-polarity` come as one file: a tenth is the test part, a tenth of the rest the dev part. All by `split`, seed 0.
-`<br />` in the IMDB reviews becomes a newline. SST and `rotten-tomatoes` share sentences, labels included: never
-score on one what was trained on the other.
+`<br />` in the IMDB reviews becomes a newline. `sst1-phrases` and `sst2-phrases` are `sst1` and `sst2` with the
+labelled phrases of the training trees added to the training part, each text once. SST and `rotten-tomatoes` share
+sentences, labels included: never score on one what was trained on the other.
 """
 
 import os
@@ -15,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from routepool.config import PHRASES
 from routepool.datasets.loading import Dataset, load, natural_order
 from routepool.datasets.splits import split
 from routepool.errors import InputError, MissingPackageError
@@ -22,6 +24,7 @@ from routepool.registry import Registry
 
 ENVIRONMENT = "ROUTEPOOL_DATA"
 _BREAKS = re.compile(r"(<br\s*/?>\s*)+")
+_PHRASE_FILES = {"sst1": "fine", "sst2": "binary"}
 _TANG_FILES = {"yelp2013": "yelp-2013", "yelp2014": "yelp-2014", "imdb": "imdb"}
 
 
@@ -48,8 +51,8 @@ def load_named(name: str, *, folder: str | os.PathLike[str] | None = None) -> Pa
     """Load a known set from a folder, by default the one that ROUTEPOOL_DATA names.
 
     >>> NAMED.names()  # doctest: +NORMALIZE_WHITESPACE
-    ['imdb', 'imdb-polarity', 'imdb-reviews', 'imdb-reviews-ratings', 'rotten-tomatoes', 'sst1', 'sst2', 'yelp2013',
-     'yelp2014']
+    ['imdb', 'imdb-polarity', 'imdb-reviews', 'imdb-reviews-ratings', 'rotten-tomatoes', 'sst1', 'sst1-phrases',
+     'sst2', 'sst2-phrases', 'yelp2013', 'yelp2014']
     """
     known = NAMED[name]
     if not known.in_folder:
@@ -64,14 +67,27 @@ def load_named(name: str, *, folder: str | os.PathLike[str] | None = None) -> Pa
 
 def _sst(name: str) -> Callable[[Path], Parts]:
     def read(folder: Path) -> Parts:
-        return Parts(
-            *(
-                load(folder / name / f"{part}.tsv", header=False, label_column="1", text_column="2")
-                for part in Parts._fields
-            )
-        )
+        return Parts(*(_sst_file(folder / name / f"{part}.tsv") for part in Parts._fields))
 
     return read
+
+
+def _sst_with_phrases(name: str) -> Callable[[Path], Parts]:
+    def read(folder: Path) -> Parts:
+        parts = _sst(name)(folder)
+        phrases = _sst_file(folder / "sst_phrases" / f"{_PHRASE_FILES[name]}.phrases.train.tsv.gz")
+        train = parts.train
+        examples = {example.text: replace(example, is_phrase=True) for example in phrases.examples}
+        for sentence in train.examples:  # a whole sentence is among its own phrases
+            examples.pop(sentence.text, None)
+        added = ((phrases.source, phrases.sha256),)
+        return parts._replace(train=replace(train, examples=train.examples + tuple(examples.values()), added=added))
+
+    return read
+
+
+def _sst_file(file: Path) -> Dataset:
+    return load(file, header=False, label_column="1", text_column="2")
 
 
 def _tang(name: str) -> Callable[[Path], Parts]:
@@ -137,6 +153,7 @@ def _without_breaks(data: Dataset) -> Dataset:
 
 for _name in ("sst1", "sst2"):
     NAMED.register(_name)(_Known(_sst(_name)))
+    NAMED.register(_name + PHRASES)(_Known(_sst_with_phrases(_name)))
 for _name in _TANG_FILES:
     NAMED.register(_name)(_Known(_tang(_name)))
 NAMED.register("imdb-reviews")(_Known(_imdb_reviews("2")))

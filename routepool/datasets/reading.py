@@ -39,12 +39,16 @@ class ReadOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with its row in the file, its labels (None where none are wanted) and the record it came from."""
+    """A text with its row in the file, its labels (None where none are wanted) and the record it came from.
+
+    A phrase is a labelled part of a sentence of the same set; the setting `phrase_weight` is for these.
+    """
 
     row: int
     text: str
     labels: tuple[str, ...] | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    is_phrase: bool = False
 
 
 class Skipped(NamedTuple):

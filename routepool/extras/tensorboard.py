@@ -1,6 +1,7 @@
 """Curves for TensorBoard: loss and learning rate of every step, the dev score of every epoch."""
 
 from pathlib import Path
+from typing import Self
 
 from torch.utils.tensorboard import SummaryWriter
 
@@ -12,14 +13,20 @@ class TensorBoard(Hook):
     """Writes an event file into a folder: `tensorboard --logdir runs` shows it.
 
     >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     TensorBoard(Path(folder)).on_step(StepReport(1, 0, 0, batches=9, examples=64, loss=0.7, rate=1e-3))
+    >>> with TemporaryDirectory() as folder, TensorBoard(Path(folder)) as board:
+    ...     board.on_step(StepReport(1, 0, 0, batches=9, examples=64, loss=0.7, rate=1e-3))
     ...     [path.name.split(".")[0] for path in Path(folder).iterdir()]
     ['events']
     """
 
     def __init__(self, folder: Path) -> None:
         self._writer = SummaryWriter(str(folder))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()  # it writes from a thread of its own
 
     def on_step(self, report: StepReport) -> None:
         self._write(report.step, loss=report.loss, learning_rate=report.rate)

@@ -46,6 +46,20 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, name: str | 
     return Entry(name or path.name, size, digest.hexdigest())
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a file in its place, whole or not at all, whatever was there before."""
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = temporary(path)
+        part.unlink(missing_ok=True)
+        try:
+            write_file(part, [content])
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder survive a power cut, where the system knows how."""
     if os.name == "posix":

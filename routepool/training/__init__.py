@@ -5,6 +5,7 @@ from routepool.training.hooks import LOGGERS, EpochReport, Hook, MetricsFile, St
 from routepool.training.loop import DivergedError, Examples, InterruptedTrainingError, Trainer
 from routepool.training.objective import Objective, balanced_weights
 from routepool.training.progress import Progress, learning_rate
+from routepool.training.teaching import Teacher, check_teachers, teacher_logits
 
 __all__ = [
     "LOGGERS",
@@ -20,8 +21,11 @@ __all__ = [
     "StartReport",
     "StepReport",
     "Task",
+    "Teacher",
     "Trainer",
     "balanced_weights",
+    "check_teachers",
     "fit",
     "learning_rate",
+    "teacher_logits",
 ]

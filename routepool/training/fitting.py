@@ -22,7 +22,7 @@ from routepool.probabilities import fit_temperature, probabilities, tune_thresho
 from routepool.text import TextReader, Tokenizer, Truncation
 from routepool.training.hooks import Hook, StartReport
 from routepool.training.loop import DivergedError, Examples, Trainer
-from routepool.training.objective import Objective, balanced_weights
+from routepool.training.objective import Objective, balanced_weights, is_labelled
 from routepool.training.optimizer import embedding_of
 from routepool.training.progress import Progress
 
@@ -37,8 +37,11 @@ class Task:
         labels: every label, in the order of the logits.
         multi_label: a text may have any number of labels.
         vectors: where pre-trained vectors come from, see `routepool.vectors`; None for random ones.
-        weights: of the training texts in the loss, above 0; only their ratios count. None for all alike.
+        weights: of the training texts in the loss, above 0; only their ratios count. None for all alike, or for the
+            setting `phrase_weight` where some are phrases.
         class_weights: of the labels in the loss, 1 for one that is not named; they win over the setting `class_weight`.
+        teacher_logits: (N, K) what the model is to answer to the training texts, in the order of `labels`, see
+            `routepool.training.teaching`; these texts need no labels then. None to learn from labels.
     """
 
     train: Sequence[Example]
@@ -48,6 +51,7 @@ class Task:
     vectors: str | None = None
     weights: Sequence[float] | None = None
     class_weights: Mapping[str, float] | None = None
+    teacher_logits: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +202,8 @@ def _pretrained(task: Task, preset: Preset) -> _Untrained:
 def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
     if (task.labels, task.multi_label) != (start.labels, start.multi_label):
         raise InputError(
-            f"the model to go on with has {_told(start.labels, start.multi_label)}; "
-            f"the new data must have the same, got {_told(task.labels, task.multi_label)}"
+            f"the model to go on with has {told_labels(start.labels, start.multi_label)}; "
+            f"the new data must have the same, got {told_labels(task.labels, task.multi_label)}"
         )
     model = deepcopy(start.classifier)
     if (embedding := embedding_of(model)) is not None:
@@ -207,24 +211,40 @@ def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
     return _Untrained(model, start.tokenizer, start.model_config)
 
 
-def _told(labels: tuple[str, ...], multi_label: bool) -> str:
+def told_labels(labels: Sequence[str], multi_label: bool) -> str:
+    """What a model can answer, for an error."""
     return f"{'any number' if multi_label else 'one'} of the labels {', '.join(labels[:20])}"
 
 
 def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
-    objective = Objective(task.labels, task.multi_label)
+    objective = Objective(task.labels, task.multi_label, label_weight=preset.training.label_weight)
     train, dev, held = (
-        _examples(part, new.tokenizer, objective, new.config.depth)
-        for part in (task.train, *_dev_parts(task.dev, preset))
+        _examples(part, new.tokenizer, objective, new.config.depth, labelled=labelled)
+        for part, labelled in (
+            (task.train, task.teacher_logits is None),
+            *((part, True) for part in _dev_parts(task.dev, preset)),
+        )
     )
-    if task.weights is not None:
-        train = replace(train, weights=_mean_of_one(task.weights))
+    train = replace(train, teacher_logits=task.teacher_logits)
+    weights_of_texts = _weights_of_phrases(task.train, preset) if task.weights is None else task.weights
+    if weights_of_texts is not None:
+        train = replace(train, weights=_mean_of_one(weights_of_texts))
     if task.class_weights is not None:
         weights = torch.tensor([float(task.class_weights.get(label, 1)) for label in task.labels])
         objective = replace(objective, weights=weights)
     elif preset.training.class_weight == "balanced":
-        objective = replace(objective, weights=balanced_weights(train.targets, len(task.labels), train.weights))
+        known = is_labelled(train.targets)
+        weights_of_known = None if train.weights is None else train.weights[known]
+        balanced = balanced_weights(train.targets[known], len(task.labels), weights_of_known)
+        objective = replace(objective, weights=balanced)
     return _Data(train, dev, held, objective)
+
+
+def _weights_of_phrases(examples: Sequence[Example], preset: Preset) -> list[float] | None:
+    weight = preset.training.phrase_weight
+    if weight == 1 or not any(example.is_phrase for example in examples):
+        return None
+    return [weight if example.is_phrase else 1.0 for example in examples]
 
 
 def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
@@ -245,9 +265,12 @@ def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example
     return [dev[place] for place in parts.kept], [dev[place] for place in parts.held]
 
 
-def _examples(examples: Sequence[Example], tokenizer: TextReader, objective: Objective, depth: int) -> Examples:
+def _examples(
+    examples: Sequence[Example], tokenizer: TextReader, objective: Objective, depth: int, *, labelled: bool
+) -> Examples:
     encoded = tokenizer.encode([example.text for example in examples], depth)
-    return Examples(encoded, objective.targets([example.labels or () for example in examples]))
+    nothing = () if labelled else None  # a text without labels is an error, unless teachers answer for it
+    return Examples(encoded, objective.targets([nothing if e.labels is None else e.labels for e in examples]))
 
 
 def _calibrate(model: Classifier, held: Examples, multi_label: bool) -> tuple[float, tuple[float, ...] | None]:

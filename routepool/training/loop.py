@@ -21,6 +21,7 @@ from routepool.inference import depth_of, logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
 from routepool.text import Encoded
+from routepool.training.averaging import AveragedWeights
 from routepool.training.buffers import kept_buffers
 from routepool.training.engine import engine
 from routepool.training.hooks import EpochReport, Hook, StepReport
@@ -32,11 +33,12 @@ from routepool.training.progress import Progress, learning_rate
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Encoded texts, their targets, and how much each counts in the loss, None for all alike."""
+    """Encoded texts, their targets, how much each counts in the loss, None for all alike, and what teachers answer."""
 
     encoded: Sequence[Encoded]
     targets: NDArray[np.int64]
-    weights: NDArray[np.float32] | None = None
+    weights: NDArray[np.float32] | None = None  # (N,)
+    teacher_logits: NDArray[np.float32] | None = None  # (N, K)
 
 
 class InterruptedTrainingError(RoutepoolError):
@@ -61,7 +63,8 @@ class Trainer:
     interrupted.
 
     Args:
-        model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev.
+        model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev,
+            averaged over the steps before if the setting `average_weights` asks for it.
         train: what it learns from.
         dev: what decides the best epoch and the end.
         objective: loss and score.
@@ -91,6 +94,7 @@ class Trainer:
         self.model, self.train, self.dev = model.to(self._engine.device), train, dev
         self.objective, self.config, self.hooks, self.run = objective, config, hooks, run
         self.optimizer = Optimizer(model, config)
+        self.average = AveragedWeights(model, config.average_weights) if config.average_weights else None
         self.depth = depth_of(model)
         self.progress = Progress.start(config)
         self.best = _copy(model)
@@ -129,10 +133,11 @@ class Trainer:
                 examples += len(batch.rows)
                 self._checkpoint_between_steps(stop)
         seconds = time.perf_counter() - start
-        score = self._score()
-        self.progress = self.progress.after_epoch(score, self.config, len(self.train.encoded))
-        if self.progress.stale == 0:
-            self.best = _copy(self.model)
+        with self._judged_weights():
+            score = self._score()
+            self.progress = self.progress.after_epoch(score, self.config, len(self.train.encoded))
+            if self.progress.stale == 0:
+                self.best = _copy(self.model)
         if self.run is not None:
             self._checkpoint()
         report = EpochReport(
@@ -149,6 +154,10 @@ class Trainer:
         )
         for hook in self.hooks:
             hook.on_epoch(report)
+
+    def _judged_weights(self) -> AbstractContextManager[None]:
+        """The model as dev scores it and as it is kept."""
+        return nullcontext() if self.average is None else self.average.in_place()
 
     def _score(self) -> float:
         logits = logits_of(self.model, self.dev.encoded)
@@ -179,7 +188,8 @@ class Trainer:
             )
         self._engine.backward(loss)
         rate = learning_rate(self.config, progress.step, self._steps)
-        self.optimizer.step(rate)
+        with nullcontext() if self.average is None else self.average.following():
+            self.optimizer.step(rate)
         self.progress = progress.after_step()
         number = self._bucket.number(progress.schedule.batch_size)
         report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
@@ -194,13 +204,14 @@ class Trainer:
         )
         with self._engine.autocast():
             logits = self.model(ids, mask)
-        return self.objective.loss(logits.float(), targets, self._text_weights(batch))
+        weights, teacher_logits = (self._rows(of, batch) for of in (self.train.weights, self.train.teacher_logits))
+        return self.objective.loss(logits.float(), targets, weights, teacher_logits)
 
-    def _text_weights(self, batch: Batch) -> Tensor | None:
-        if self.train.weights is None:
+    def _rows(self, values: NDArray[np.float32] | None, batch: Batch) -> Tensor | None:
+        if values is None:
             return None
-        weights: Tensor = torch.from_numpy(self.train.weights[batch.rows]).to(self._engine.device)
-        return weights
+        rows: Tensor = torch.from_numpy(values[batch.rows]).to(self._engine.device)
+        return rows
 
     def _checkpoint_between_steps(self, stop: threading.Event) -> None:
         every = self.config.checkpoint_steps
@@ -216,21 +227,25 @@ class Trainer:
         at_best = self.progress.index == 0 and self.progress.stale == 0
         tensors = {
             **{f"model/{name}": tensor for name, tensor in self.model.state_dict().items()},
-            # Not written twice: word vectors are most of a checkpoint.
+            # What the others tell is not written: word vectors are most of a checkpoint.
             **{f"best/{name}": tensor for name, tensor in ({} if at_best else self.best).items()},
             **{f"optimizer/{name}": tensor for name, tensor in self.optimizer.tensors().items()},
+            **{f"average/{name}": tensor for name, tensor in (self.average.tensors() if self.average else {}).items()},
         }
         write_checkpoint(self.run, tensors, self.progress.to_dict())
         prune(self.run)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}, "average": {}}
         for name, tensor in checkpoint.tensors.items():
             part, _, inner = name.partition("/")
             parts[part][inner] = tensor
         self.model.load_state_dict(parts["model"])
-        self.best = parts["best"] or _copy(self.model)
         self.optimizer.load(parts["optimizer"])
+        if self.average is not None:
+            self.average.load(parts["average"])
+        with self._judged_weights():
+            self.best = parts["best"] or _copy(self.model)
         self.progress = Progress.from_dict(checkpoint.state)
 
 

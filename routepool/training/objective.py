@@ -5,6 +5,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from routepool.errors import InputError
 logger = logging.getLogger(__name__)
 
 MOST_WEIGHT = 10.0  # of a class against one of average size: beyond it a few rare texts would rule the gradient
+UNLABELLED = -1  # the target of a text whose labels nobody knows
 Floats = NDArray[np.float32]
 
 
@@ -24,48 +26,67 @@ Floats = NDArray[np.float32]
 class Objective:
     """Cross-entropy and accuracy for one label a text, binary cross-entropy and micro F1 for several.
 
+    A student learns the logits of its teachers instead, by squared error, and the labels as far as `label_weight` says.
+
     Args:
         labels: names of the classes, in the order of the logits.
         multi_label: a text may have any number of labels.
         weights: of the classes in the loss (K,), None for all alike.
+        label_weight: of the labels' loss for a student; that of the squared error is the rest of 1.
     """
 
     labels: tuple[str, ...]
     multi_label: bool = False
     weights: Tensor | None = None
+    label_weight: float = 0.0
 
-    def targets(self, labels: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-        """(N,) numbers of the classes, or (N, K) zeros and ones.
+    def targets(self, labels: Sequence[Sequence[str] | None]) -> NDArray[np.int64]:
+        """(N,) numbers of the classes, or (N, K) zeros and ones; UNLABELLED for a text whose labels are None.
 
         >>> Objective(("bad", "good")).targets([["good"], ["bad"]]).tolist()
         [1, 0]
         >>> Objective(("a", "b"), multi_label=True).targets([["a", "b"], []]).tolist()
         [[1, 1], [0, 0]]
+        >>> Objective(("bad", "good")).targets([["good"], None]).tolist()
+        [1, -1]
         """
         places = {label: place for place, label in enumerate(self.labels)}
         for of_text in labels:
-            for label in of_text:
+            for label in of_text or ():
                 if label not in places:
                     raise InputError(f"unknown label {label!r}; the model knows {', '.join(self.labels[:20])}")
         if not self.multi_label:
             for row, of_text in enumerate(labels):
-                if len(of_text) != 1:
+                if of_text is not None and len(of_text) != 1:
                     raise InputError(f"text {row + 1} must have one label, got {len(of_text)}; or use multi_label")
-            return np.array([places[label] for (label,) in labels], dtype=np.int64)
+            return np.array([places[one[0]] if one else UNLABELLED for one in labels], dtype=np.int64)
         table = np.zeros((len(labels), len(self.labels)), dtype=np.int64)
         for row, of_text in enumerate(labels):
-            table[row, [places[label] for label in of_text]] = 1
+            if of_text is None:
+                table[row] = UNLABELLED
+            else:
+                table[row, [places[label] for label in of_text]] = 1
         return table
 
-    def loss(self, logits: Tensor, targets: Tensor, text_weights: Tensor | None = None) -> Tensor:
+    def loss(
+        self,
+        logits: Tensor,
+        targets: Tensor,
+        text_weights: Tensor | None = None,
+        teacher_logits: Tensor | None = None,
+    ) -> Tensor:
         """Mean over the texts; with weights, of the weighted losses, so that a batch of rare texts counts for more.
 
         Args:
             logits: (B, K).
             targets: (B,) or (B, K), as of `targets`.
             text_weights: (B,), None for all alike.
+            teacher_logits: (B, K), what a student is to answer; None for a model that learns from labels.
         """
-        each = self._losses(logits, targets)
+        if teacher_logits is None:
+            each = self._losses(logits, targets)
+        else:
+            each = self._student_losses(logits, targets, teacher_logits)
         return each.mean() if text_weights is None else (each * text_weights).mean()
 
     def _losses(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -78,6 +99,15 @@ class Objective:
         each = functional.cross_entropy(logits, targets, reduction="none")
         return each if weights is None else each * weights[targets]
 
+    def _student_losses(self, logits: Tensor, targets: Tensor, teacher_logits: Tensor) -> Tensor:
+        """One for each text (B,)."""
+        of_teacher = functional.mse_loss(logits, teacher_logits, reduction="none").mean(1)
+        if self.label_weight == 0:
+            return of_teacher
+        known: Tensor = is_labelled(targets)
+        of_labels = self._losses(logits, targets.clamp(min=0)) * known
+        return (1 - self.label_weight) * of_teacher + self.label_weight * of_labels
+
     def score(self, logits: Floats, targets: NDArray[np.int64]) -> float:
         """What early stopping looks at, from 0 to 1.
 
@@ -89,6 +119,11 @@ class Objective:
         predicted = logits > 0
         hits = (predicted & (targets == 1)).sum()
         return float(2 * hits / max(predicted.sum() + targets.sum(), 1))
+
+
+def is_labelled(targets: Any) -> Any:
+    """Which texts have labels (N,), of targets as an array or a tensor."""
+    return (targets if targets.ndim == 1 else targets[:, 0]) != UNLABELLED
 
 
 def balanced_weights(targets: NDArray[np.int64], classes: int, text_weights: Floats | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from routepool.errors import InputError
 from routepool.model import Classifier
 from routepool.training.lazy_adam import LazyAdam
 
-_TABLE = "levels.0.embedding.weight"
+TABLE = "levels.0.embedding.weight"  # the name of the word vectors among the parameters of a model
 
 
 class Optimizer:
@@ -32,8 +32,8 @@ class Optimizer:
             raise InputError("l2_on_embeddings moves every word vector at every step: it needs sparse=false, got true")
         dense = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         if self.embedding is not None:
-            table = dense.pop(_TABLE)
-            dense |= {} if sparse else {_TABLE: table}
+            table = dense.pop(TABLE)
+            dense |= {} if sparse else {TABLE: table}
         self._dense = dense
         self._penalised = [p for name, p in dense.items() if self._is_penalised(name)]
         scales = rate_scales(model, config)
@@ -42,7 +42,7 @@ class Optimizer:
         self._lazy = LazyAdam(self.embedding.weight) if self.embedding is not None and sparse else None
 
     def _is_penalised(self, name: str) -> bool:
-        if name == _TABLE:
+        if name == TABLE:
             return self.config.l2_on_embeddings
         return self.config.l2_on == "all" or not name.rpartition(".")[-1].startswith("bias")
 

@@ -1,0 +1,102 @@
+"""What `routepool distill` adds to training: teachers, and texts without labels that they answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from routepool.cli import screen
+from routepool.cli.reading import DataOrder, Material, load_texts, options_for, remembered
+from routepool.cli.streaming import counted
+from routepool.datasets import NAMED, Example, load_named
+from routepool.errors import InputError
+from routepool.persistence.manifest import MANIFEST
+from routepool.training import Task, Teacher, check_teachers, teacher_logits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """What a student learns from beside its data.
+
+    Args:
+        teachers: folders of trained models, whose answers are averaged.
+        unlabelled: a file of texts, or a known set for the texts of its training part; None for the data's own alone.
+    """
+
+    teachers: tuple[str, ...]
+    unlabelled: str | None = None
+
+    @classmethod
+    def asked(cls, teachers: str, unlabelled: str | None) -> Self:
+        """As it is typed: the teachers with commas between them."""
+        folders = tuple(folder.strip() for folder in teachers.split(","))
+        if not all(folders):
+            raise InputError(f"TEACHER wants model folders, with a comma between two, got {teachers!r}")
+        return cls(teachers=folders, unlabelled=unlabelled)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what a record wrote."""
+        return cls(teachers=tuple(values["teachers"]), unlabelled=values["unlabelled"])
+
+    @property
+    def unlabelled_is_named(self) -> bool:
+        """A known set; its name is no path."""
+        return self.unlabelled in NAMED.names()
+
+    def absolute(self) -> Self:
+        """The same folders and file, found from anywhere."""
+        file = self.unlabelled
+        if file is not None and not self.unlabelled_is_named:
+            file = str(Path(file).absolute())
+        return replace(self, teachers=tuple(str(Path(folder).absolute()) for folder in self.teachers), unlabelled=file)
+
+    def files(self) -> list[tuple[str, Path]]:
+        """What each file is to a student, and the file; a teacher's manifest holds the hashes of all its files."""
+        facts = [("teacher's", Path(folder) / MANIFEST) for folder in self.teachers]
+        if self.unlabelled is not None:
+            files = load_named(self.unlabelled).train.files if self.unlabelled_is_named else [self.unlabelled]
+            facts += [("unlabelled", Path(file)) for file in files]
+        return facts
+
+    def check(self, order: DataOrder, material: Material, labels: Sequence[str]) -> None:
+        """Refuse teachers of other labels, and texts that cannot be read, before anything is computed."""
+        teachers = [Teacher.read(folder) for folder in self.teachers]
+        check_teachers(teachers, labels, multi_label=material.train.multi_label)
+        if self.unlabelled is not None:
+            new = len(_new_texts(self.unlabelled, order, material))
+            screen.say(f"{self.unlabelled}: {new} new texts without labels")
+
+    def teach(self, task: Task, order: DataOrder, material: Material) -> Task:
+        """The same task, with the texts without labels after the others and what the teachers answer to all of them."""
+        added = [] if self.unlabelled is None else _new_texts(self.unlabelled, order, material)
+        train = [*task.train, *(Example(row, text) for row, text in enumerate(added, 1))]
+        names = ", ".join(Path(folder).name for folder in self.teachers)
+        screen.say(f"{names}: answers to {len(train)} texts, kept for other students")
+        answers = teacher_logits(
+            [Teacher.read(folder) for folder in self.teachers],
+            [example.text for example in train],
+            task.labels,
+            multi_label=task.multi_label,
+            watch=counted,
+        )
+        return replace(task, train=train, teacher_logits=answers)
+
+    def told(self) -> str:
+        """A line for the model card."""
+        names = ", ".join(Path(folder).name for folder in self.teachers)
+        more = "" if self.unlabelled is None else f" and to those of {Path(self.unlabelled).name}"
+        return f"A student: it learned what {names} answered to the training texts{more}."
+
+
+def _new_texts(unlabelled: str, order: DataOrder, material: Material) -> list[str]:
+    """Each text once; none that is labelled already, and none that is scored later, so that scores stay honest."""
+    columns = None if order.is_named else remembered(material.train)
+    asked = {name: order.options[name] for name in ("encoding", "on_error") if name in order.options}
+    reading = options_for(unlabelled, columns, labels=False, **asked)
+    texts = load_texts(unlabelled, folder=order.folder, **reading)
+    sets = [material.train, material.dev, *([material.test] if material.test else [])]
+    if order.is_named:  # its test part is kept out whether or not it is to be scored
+        sets.append(load_named(order.data, folder=order.folder).test)
+    known = {example.text for data in sets for example in data.examples}
+    return [text for text in dict.fromkeys(texts) if text.strip() and text not in known]

@@ -1,0 +1,97 @@
+"""space.toml: which settings are searched, among which values, and the preset that they change."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from routepool.cli.assignments import parse_value
+from routepool.cli.record import is_pretrained
+from routepool.cli.toml import toml_value
+from routepool.config import Preset
+from routepool.errors import InputError
+from routepool.model import Classifier
+from routepool.settings import assign
+from routepool.tuning import Choice, Range, Space, named, paper_space, read_domain
+
+_PARTS = ("aggregator", "encoder")  # their classes decide which other settings there are
+
+
+class SpaceFile(NamedTuple):
+    """What a search is asked for."""
+
+    source: str  # the file, for messages
+    base: str  # name or file of a preset
+    space: Space
+
+
+PAPER = SpaceFile("the paper's grid", "paper", paper_space())
+
+
+def read_space(path: Path) -> SpaceFile:
+    """Read a file; names and values of settings are checked by `fit_to`, which knows the preset."""
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}: not a TOML file ({error}); wanted lines such as learning_rate = [1e-4, 1e-3]"
+        ) from error
+    base = values.pop("base", "default")
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base must be the name of a preset, got {base!r}")
+    space = {}
+    for name, plain in values.items():
+        with named(f"{path}: {name}"):
+            space[name] = read_domain(plain)
+    return SpaceFile(str(path), base, space)
+
+
+def refuse_fixed(searched: SpaceFile, fixed: Iterable[str]) -> None:
+    """A setting cannot be searched and be told."""
+    for name in fixed:
+        if name in searched.space:
+            raise InputError(f"{searched.source}: {name} is searched and set on the command line too; drop one of them")
+
+
+def fit_to(searched: SpaceFile, base: Preset) -> Space:
+    """The space with its values as `--set` would read them, each tried on the preset and refused as it would be."""
+    first = {name: domain.samples[0] for name, domain in searched.space.items()}
+    parts = {name: value for name, value in first.items() if name in _PARTS}
+    fitted: dict[str, Choice | Range] = {}
+    # The other settings first, so that one of them that is wrong is not blamed on the class it belongs to.
+    for name in sorted(searched.space, key=lambda name: name in _PARTS):
+        others = first if name in _PARTS else parts
+        fitted[name] = _fit_domain(searched, name, others, base)
+    return {name: fitted[name] for name in searched.space}
+
+
+def _fit_domain(searched: SpaceFile, name: str, others: Mapping[str, Any], base: Preset) -> Choice | Range:
+    domain = searched.space[name]
+
+    def fit(value: Any) -> Any:
+        fitted = _fit(name, value, others, base)
+        if isinstance(domain, Range) and not isinstance(fitted, int | float):
+            raise InputError("a range is for numbers; give a list of values")
+        return fitted
+
+    with named(f"{searched.source}: {name}"):
+        return domain.map(fit)
+
+
+def _fit(name: str, value: Any, others: Mapping[str, Any], base: Preset) -> Any:
+    read: dict[str, Any] = {}
+
+    def as_typed(given: tuple[str, Any], default: Any) -> Any:
+        key, plain = given
+        read[key] = parse_value(toml_value(plain), default)
+        return read[key]
+
+    preset = assign(base, {key: (key, plain) for key, plain in {**others, name: value}.items()}, read=as_typed)
+    if not is_pretrained(preset.model.encoder):
+        with torch.device("meta"):  # checks every option, computes nothing
+            Classifier.build(preset.model, vocabulary_size=2, classes=2)
+    return read[name]

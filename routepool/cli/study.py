@@ -1,0 +1,103 @@
+"""STUDY, the folder of a search: what it was asked to do, its trials, its best settings; one process at a time."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from routepool.cli.record import RunRecord
+from routepool.cli.toml import to_toml
+from routepool.config import Preset
+from routepool.errors import InputError
+from routepool.persistence.files import parse_json, read_file, replace_file, to_json
+from routepool.tuning import Plan, read_domain
+
+STUDY_FILE = "study.json"
+BASE_FILE = "base.json"  # the run that every trial is, but for the settings that are searched
+TRIALS_FILE, BEST_FILE, LOCK_FILE = "trials.db", "best.toml", ".lock"
+FORMAT_VERSION = 1
+_AT_MOST = 10_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a search depends on.
+
+    Args:
+        base: data, vectors, and the settings that are not searched.
+        plan: the settings that are.
+        trials: how many there are to be; None for no such end.
+    """
+
+    base: RunRecord
+    plan: Plan
+    trials: int | None = None
+
+    def write(self, folder: Path) -> None:
+        """Put the record into its folder; study.json, last, makes it a study."""
+        self.base.write(folder, BASE_FILE)
+        values = {
+            "format_version": FORMAT_VERSION,
+            "space": {name: domain.to_plain() for name, domain in self.plan.space.items()},
+            "sampler": self.plan.sampler,
+            "prune": self.plan.prune,
+            "trials": self.trials,
+        }
+        replace_file(folder / STUDY_FILE, to_json(values))
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read what `write` wrote."""
+        path = folder / STUDY_FILE
+        if not path.exists():
+            raise InputError(f"{folder}: there is no {STUDY_FILE}, so this is no search to resume; correct the path")
+        values = parse_json(path, read_file(path, at_most=_AT_MOST))
+        if values.get("format_version") != FORMAT_VERSION:
+            raise InputError(
+                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
+            )
+        base = RunRecord.read(folder, BASE_FILE)
+        try:
+            space = {name: read_domain(plain) for name, plain in values["space"].items()}
+            return cls(
+                base, Plan(space, values["sampler"], values["prune"], base.preset.training.seed), values["trials"]
+            )
+        except (TypeError, KeyError, AttributeError, InputError) as error:
+            raise InputError(f"{path}: it is damaged ({error!s:.200}); begin a new search") from error
+
+    def continued(self, asked: Self, folder: Path) -> Self:
+        """This study, asked for again by the same command; another one is refused."""
+        for what, ours, theirs in (
+            ("data", self.base.data, asked.base.data),
+            ("content of files", self.base.files, asked.base.files),
+            ("vectors", self.base.vectors, asked.base.vectors),
+            ("device", self.base.device, asked.base.device),
+            ("settings", self.base.preset, asked.base.preset),
+            ("space", self.plan.space, asked.plan.space),
+            ("sampler", self.plan.sampler, asked.plan.sampler),
+            ("pruner", self.plan.prune, asked.plan.prune),
+        ):
+            if ours != theirs:
+                raise InputError(
+                    f"{folder}: it holds a search with another {what}; go on with that one, routepool tune --resume "
+                    f"{folder}, or choose another --out"
+                )
+        return replace(self, trials=asked.trials)
+
+
+def write_best(folder: Path, best: Preset, head: str) -> None:
+    """The best settings so far as a preset; the first line says where they come from."""
+    replace_file(folder / BEST_FILE, f"# {head}\n\n{to_toml(best, complete=True)}".encode())
+
+
+@contextmanager
+def sole_user(folder: Path) -> Iterator[None]:
+    """Keep others out of a study while it is searched; the system lets go of it when the process ends, however."""
+    with closing(sqlite3.connect(folder / LOCK_FILE, timeout=0, isolation_level=None)) as lock:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            raise InputError(f"{folder}: another process is searching here; wait for it or stop it") from error
+        yield

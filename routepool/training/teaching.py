@@ -1,0 +1,167 @@
+"""Distillation: what trained models answer to texts, for a student to learn (Hinton, Vinyals and Dean, 2015).
+
+The answers are logits, not probabilities: a student of squared error on them learns how sure its teachers are, also of
+the labels they did not choose. Several teachers are averaged.
+"""
+
+# N texts  K classes
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from routepool.errors import InputError
+from routepool.inference import depth_of, logits_of
+from routepool.persistence import SavedModel, load
+from routepool.persistence.files import read_file, write_file
+from routepool.persistence.manifest import MANIFEST
+from routepool.persistence.tensors import check_tensors, parse, stream
+from routepool.training.fitting import told_labels
+from routepool.vectors.cache import default_folder
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 4096  # texts whose answers are kept in one file: what an interruption costs at most
+_LAYOUT = "logits-1"  # to be counted up when the form of the files changes
+_MOST_MANIFEST, _MOST_CHUNK = 1_000_000, 2**32  # bytes
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Teacher:
+    """A trained model whose answers are kept on disk.
+
+    A file of answers is named after the hash of the model and of the texts: the next student finds it again, as does
+    one that was interrupted, and it is never taken for the answers of another model or to other texts.
+
+    Args:
+        name: of its folder.
+        saved: the model.
+        digest: tells it from every other.
+    """
+
+    name: str
+    saved: SavedModel
+    digest: str
+
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> Self:
+        """The model in a folder, every file checked."""
+        saved = load(folder)
+        manifest = read_file(Path(folder) / MANIFEST, at_most=_MOST_MANIFEST)  # it holds the hashes of all files
+        return cls(str(folder), saved, hashlib.sha256(manifest).hexdigest())
+
+    def answers(self, texts: Sequence[str], *, folder: Path | None = None) -> Iterator[Floats]:
+        """The logits (K,) of each text, in the order of the model's labels.
+
+        Args:
+            texts: N of them.
+            folder: where answers are kept; else where parsed vectors are, see `routepool.vectors.cache`.
+        """
+        for start in range(0, len(texts), CHUNK):
+            yield from self._cached(texts[start : start + CHUNK], folder or default_folder())
+
+    def _cached(self, texts: Sequence[str], folder: Path) -> Floats:
+        key = hashlib.sha256(json.dumps([self.digest, *texts]).encode()).hexdigest()
+        file = folder / _LAYOUT / f"{key}.safetensors"
+        if file.exists():
+            try:
+                return _read(file, (len(texts), len(self.saved.labels)))
+            except InputError as error:
+                logger.warning("answers of a teacher are damaged and computed again: %s", error)
+        answers = self._compute(texts)
+        try:
+            _write(file, answers)
+        except OSError as error:
+            logger.warning("%s: answers of the teacher are not kept (%s)", file, error)
+        return answers
+
+    def _compute(self, texts: Sequence[str]) -> Floats:
+        encoded = self.saved.tokenizer.encode(texts, depth_of(self.saved.classifier))
+        return logits_of(self.saved.classifier, encoded)
+
+
+def check_teachers(teachers: Sequence[Teacher], labels: Sequence[str], *, multi_label: bool = False) -> None:
+    """Refuse teachers that answer with other labels than the data have."""
+    for teacher in teachers:
+        saved = teacher.saved
+        if set(saved.labels) != set(labels) or saved.multi_label != multi_label:
+            raise InputError(
+                f"{teacher.name}: the teacher gives {told_labels(saved.labels, saved.multi_label)}; the data must have "
+                f"the same, got {told_labels(labels, multi_label)}; take another teacher or other data"
+            )
+
+
+def teacher_logits(
+    teachers: Sequence[Teacher],
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    multi_label: bool = False,
+    folder: Path | None = None,
+    watch: Callable[[Iterable[Floats]], Iterable[Floats]] = iter,
+) -> Floats:
+    """What a student is to answer: the mean of its teachers' logits, (N, K) in the order of `labels`.
+
+    Of one label a text, only differences between logits mean anything, so each row is shifted to a mean of 0: what two
+    teachers mean by the same answer is then the same number, and a student need not learn a shift that says nothing.
+
+    Args:
+        teachers: one at least.
+        texts: N of them.
+        labels: of the student.
+        multi_label: a text may have any number of labels.
+        folder: where answers are kept, see `Teacher.answers`.
+        watch: is handed each teacher's answers as they come, and hands them on.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from routepool.config import ModelConfig
+    >>> from routepool.model import Classifier
+    >>> from routepool.persistence import save
+    >>> from routepool.text import Tokenizer
+    >>> tokenizer = Tokenizer.build(["good film", "bad film"])
+    >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
+    >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
+    >>> saved = SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("neg", "pos"))
+    >>> with TemporaryDirectory() as folder:
+    ...     save(f"{folder}/teacher", saved, card={})
+    ...     teacher_logits(
+    ...         [Teacher.read(f"{folder}/teacher")], ["a film", "good"], ("pos", "neg"), folder=Path(folder)
+    ...     ).shape
+    (2, 2)
+    """
+    check_teachers(teachers, labels, multi_label=multi_label)
+    total = np.zeros((len(texts), len(labels)))
+    for teacher in teachers:
+        answers = np.array(list(watch(teacher.answers(texts, folder=folder))), dtype=np.float64)
+        total += answers.reshape(total.shape)[:, [teacher.saved.labels.index(label) for label in labels]]
+    mean = total / len(teachers)
+    centred: Floats = (mean if multi_label else mean - mean.mean(1, keepdims=True)).astype(np.float32)
+    return centred
+
+
+def _read(file: Path, shape: tuple[int, int]) -> Floats:
+    tensors = parse(file, read_file(file, at_most=_MOST_CHUNK))
+    check_tensors(tensors, {"logits": torch.empty(shape)}, source=f"of {shape[0]} answers")
+    return tensors["logits"].numpy()
+
+
+def _write(file: Path, answers: Floats) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".{os.getpid()}.part")  # students that start together do not meet
+    try:
+        part.unlink(missing_ok=True)
+        write_file(part, stream({"logits": torch.from_numpy(answers)}))
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)

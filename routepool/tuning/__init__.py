@@ -1,0 +1,51 @@
+"""The search for settings: its space, its trials, when it ends; and the table of those who choose what to try next."""
+
+from routepool.tuning.exploring import Budget, ended_trials, explore
+from routepool.tuning.space import Choice, Range, Space, named, number_of_points, paper_space, read_domain
+from routepool.tuning.trials import (
+    DRAWINGS,
+    FAILED,
+    FINISHED,
+    PRUNED,
+    PRUNERS,
+    RUNNING,
+    SEARCHES,
+    Attempt,
+    HopelessError,
+    Outcome,
+    Plan,
+    Search,
+    Trial,
+    best_of,
+    ranked,
+    shown,
+)
+
+__all__ = [
+    "DRAWINGS",
+    "FAILED",
+    "FINISHED",
+    "PRUNED",
+    "PRUNERS",
+    "RUNNING",
+    "SEARCHES",
+    "Attempt",
+    "Budget",
+    "Choice",
+    "HopelessError",
+    "Outcome",
+    "Plan",
+    "Range",
+    "Search",
+    "Space",
+    "Trial",
+    "best_of",
+    "ended_trials",
+    "explore",
+    "named",
+    "number_of_points",
+    "paper_space",
+    "ranked",
+    "read_domain",
+    "shown",
+]
