@@ -6,7 +6,7 @@ DATA := $(abspath ../shared/data)
 export ROUTEPOOL_DATA ?= $(if $(wildcard $(DATA)),$(DATA))
 WORKERS ?= 2
 
-.PHONY: help install demo check test property kill-test load-test benchmark system format clean
+.PHONY: help install demo check test property kill-test load-test benchmark reproduce reproduce-quick system format clean
 
 help:
 	@echo "make demo       install into .venv, train routing and three baselines, show which word went where"
@@ -15,6 +15,8 @@ help:
 	@echo "make kill-test  kill training 20 times, resume it, compare every bit"
 	@echo "make load-test  load a server, overload it, stop it 20 times, send it 2,000 made-up requests"
 	@echo "make benchmark  rebuild the tables and pictures of docs/performance.md (about an hour)"
+	@echo "make reproduce  make the runs of the paper's tables that are missing, rebuild docs/reproduction.md (many hours)"
+	@echo "make reproduce-quick  the same on a fraction, in a folder that is thrown away (about a minute)"
 	@echo "make format     format and fix what ruff can fix"
 	@echo "make system     install the Debian packages some tests need (root)"
 	@echo "make clean      remove .venv and caches"
@@ -64,6 +66,14 @@ benchmark: install
 	$(BIN)/python benchmarks/encoder.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/documents.py
+
+reproduce: install
+	$(BIN)/python -m reproduce
+	$(BIN)/python -m reproduce.peers
+	$(BIN)/python -m reproduce --report
+
+reproduce-quick: install
+	$(BIN)/python -m reproduce --quick
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -2,20 +2,23 @@
 
 import argparse
 import os
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from reproduce.farming import Farm
-from reproduce.plan import EXPERIMENTS, Run, every_run
-from reproduce.quick import quick_runs
-from reproduce.running import LEDGER, RESULTS
+from reproduce.gold import write_gold
+from reproduce.plan import EXPERIMENTS, LEDGER, RESULTS, Run, every_run, hindrance, planned
+from reproduce.report import full_report
+from routepool.errors import InputError
 
 
 def main() -> int:
-    """What the command line asks for; the number of failed runs."""
+    """What the command line asks for; 0 if all went well."""
     parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__)
     parser.add_argument("--list", action="store_true", help="the runs and hours left, and nothing else")
     parser.add_argument("--report", action="store_true", help="tables and figures from the results there are")
+    parser.add_argument("--check", action="store_true", help="fail if docs/reproduction.md is not what the results say")
     parser.add_argument("--quick", action="store_true", help="a fraction, in a folder that is thrown away")
     parser.add_argument("--only", choices=EXPERIMENTS, default="", help="the runs of one experiment")
     parser.add_argument("--named", default="", help="the runs with this in their name")
@@ -23,26 +26,69 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run that would not end by then")
     asked = parser.parse_args()
     if asked.quick:
-        with TemporaryDirectory() as folder:
-            farm = Farm(Path(folder) / "results", Path(folder) / "ledger.csv", asked.workers, quick=True)
-            failed = farm.work(quick_runs())
-        return len(failed)
+        return quick()
+    if asked.check:
+        return check()
     farm = Farm(RESULTS, LEDGER, asked.workers)
-    runs = [run for run in every_run(asked.only) if asked.named in run.name]
+    failed: list[str] = []
     if not asked.report:
-        tell(farm, runs)
-    failed = [] if asked.list or asked.report else farm.work(runs, minutes=asked.minutes)
+        tell(farm, chosen(asked), [asked.only] if asked.only else list(EXPERIMENTS))
+    if asked.list:
+        return 0
+    if not asked.report:
+        failed = make(farm, asked)
+    full_report().write()
     return len(failed)
 
 
-def tell(farm: Farm, runs: list[Run]) -> None:
-    """The runs and hours left of each experiment."""
-    for name in EXPERIMENTS:
-        own = [run for run in every_run(name) if run in runs]
+def chosen(asked: argparse.Namespace) -> list[Run]:
+    """The runs that were asked for and can be made."""
+    return [run for run in every_run(asked.only) if asked.named in run.name]
+
+
+def make(farm: Farm, asked: argparse.Namespace) -> list[str]:
+    """Make the missing runs, then those whose settings the first ones choose; those that failed come back."""
+    end = time.monotonic() + 60 * asked.minutes
+    runs = chosen(asked)
+    write_gold(farm.results, (run.data for run in runs if run.scored))
+    failed = farm.work(runs, minutes=asked.minutes)
+    later = [run for run in chosen(asked) if run not in runs]
+    return failed + farm.work(later, minutes=(end - time.monotonic()) / 60)
+
+
+def tell(farm: Farm, runs: list[Run], experiments: list[str]) -> None:
+    """The runs and hours left of each experiment, and why some are left out."""
+    usual = farm.seconds(farm.missing(runs))
+    for name in experiments:
+        all_of_it = planned(name)
+        own = [run for run in all_of_it if run in runs]
         missing = farm.missing(own)
-        hours = sum(farm.seconds(missing).values()) / 3600
+        hours = sum(usual[run.name] for run in missing) / 3600
         print(f"{name}: {len(own) - len(missing)} of {len(own)} runs done, {hours:.1f} processor hours left")
+        for reason in dict.fromkeys(filter(None, map(hindrance, all_of_it))):
+            print(f"  {sum(hindrance(run) == reason for run in all_of_it)} runs are left out: {reason}")
+
+
+def check() -> int:
+    """1 and a sentence if the page is not what the results say."""
+    if full_report().is_current():
+        return 0
+    print("docs/reproduction.md is not what the results say; write it again: python -m reproduce --report")
+    return 1
+
+
+def quick() -> int:
+    """A fraction of everything; the verdicts it would give are printed."""
+    from reproduce.quick import quick_runs, work_quickly  # noqa: PLC0415  (the report alone needs no training code)
+
+    with TemporaryDirectory() as folder:
+        page = work_quickly(Path(folder), quick_runs())
+        print(page.read_text(encoding="utf-8").partition("\n### ")[0])
+    return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except InputError as error:
+        raise SystemExit(f"error: {error}") from None

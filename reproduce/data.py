@@ -1,12 +1,21 @@
 """The sets of the experiments: the known ones, and fixed stratified parts of the reviews."""
 
 import hashlib
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from routepool.datasets import Dataset, Parts, load_named, split
+from routepool.datasets.named import ENVIRONMENT
 
 SIZES = (5000, 1000, 5000)  # of train, dev and test
 _PARTS_OF = {"imdb-5000": "imdb-reviews", "imdb-ratings-5000": "imdb-reviews-ratings"}
+# The paper's sets of documents (Tang et al. 2015): name -> first file.
+TANG = {
+    "yelp2013": "yelp-2013-train.txt.ss",
+    "yelp2014": "yelp-2014-train.txt.ss",
+    "imdb": "imdb-train.txt.ss",
+}
 
 
 def load(name: str, *, at_most: int | None = None) -> Parts:
@@ -20,6 +29,12 @@ def load(name: str, *, at_most: int | None = None) -> Parts:
     if name in _PARTS_OF:
         parts = Parts(*(_some(part, size) for part, size in zip(parts, SIZES, strict=True)))
     return parts if at_most is None else Parts(*(_some(part, at_most) for part in parts))
+
+
+def present(name: str) -> bool:
+    """Whether the data folder holds that set of Tang et al., by itself or in a folder of its name."""
+    folder = Path(os.environ.get(ENVIRONMENT) or os.devnull)
+    return any((folder / inner / TANG[name]).exists() for inner in (name, "."))
 
 
 def known_set(name: str) -> str:

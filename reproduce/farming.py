@@ -24,7 +24,6 @@ class Farm:
     results: Path
     ledger: Path
     workers: int = 1
-    quick: bool = False
 
     def missing(self, runs: Sequence[Run]) -> list[Run]:
         """Those without a result."""
@@ -38,6 +37,8 @@ class Farm:
         taken: dict[str, list[float]] = {}
         for path in self.results.glob("*/**/*.json"):
             found = loads(path.read_text(encoding="utf-8"))
+            if "curve" not in found:  # labels, lengths and peers lie beside the runs
+                continue
             for key in (f"{found['dataset']}/{found['variant']}", found["dataset"]):
                 taken.setdefault(key, []).append(found["processor_seconds"])
         return {run.name: _usual(run, taken) for run in runs}
@@ -67,7 +68,7 @@ class Farm:
     def _begin(self, run: Run) -> "subprocess.Popen[bytes]":
         if not os.environ.get("ROUTEPOOL_DATA"):
             raise InputError("the runs read their data from a folder; set ROUTEPOOL_DATA to it")
-        where = ["--results", str(self.results), "--ledger", str(self.ledger), *(["--quick"] if self.quick else [])]
+        where = ["--results", str(self.results), "--ledger", str(self.ledger)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "reproduce.running", run.name, *where]
         return subprocess.Popen(command, cwd=FOLDER.parent, env=environment)

@@ -3,8 +3,10 @@
 import csv
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from routepool.cli.settings import to_dict
 from routepool.config import Preset
@@ -17,7 +19,12 @@ def configuration(preset: Preset) -> str:
     """A short name of all settings but the seed."""
     values = to_dict(preset)
     values["training"].pop("seed")
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
+    return digest(values)
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """A short name of any settings."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 
 class Ledger:
@@ -32,19 +39,19 @@ class Ledger:
         with self.path.open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
-    def check(self, run: str, preset: Preset) -> None:
+    def check(self, run: str, settings: str) -> None:
         """Refuse settings other than those the variant was scored with."""
-        variant, now = run.rpartition("/")[0], configuration(preset)
+        variant = run.rpartition("/")[0]
         for row in self.rows():
-            if row["run"].rpartition("/")[0] == variant and row["configuration"] != now:
+            if row["run"].rpartition("/")[0] == variant and row["configuration"] != settings:
                 raise InputError(
-                    f"{variant} was scored on test with other settings ({row['configuration']}, now {now}); "
+                    f"{variant} was scored on test with other settings ({row['configuration']}, now {settings}); "
                     "give the new ones a new name in reproduce/plan.py"
                 )
 
-    def enter(self, run: str, preset: Preset, *, revision: str, dev: float, test: float) -> None:
+    def enter(self, run: str, settings: str, *, revision: str, dev: float, test: float) -> None:
         """Add a line; in one write, so that processes do not mix theirs."""
-        cells = (datetime.now(UTC).isoformat(timespec="seconds"), run, configuration(preset), revision)
+        cells = (datetime.now(UTC).isoformat(timespec="seconds"), run, settings, revision)
         line = ",".join([*cells, f"{dev:.6f}", f"{test:.6f}"]) + "\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:

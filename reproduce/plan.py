@@ -1,20 +1,27 @@
 """Every run of the reproduction: which data, which settings, which seeds, and whether its test score is taken."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from reproduce.controls import CONTROLS
+from reproduce.data import TANG, present
+from reproduce.recipe import BASE, PHRASES, TRIALS
+from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
+RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
 GLOVE = "vectors/glove.6B.100d.f16.npz"
 SENTENCES = ("sst2", "sst1")
 DOCUMENTS, ALL_DOCUMENTS, RATINGS = "imdb-5000", "imdb-reviews", "imdb-ratings-5000"
 MAIN = ("routing", "max", "mean", "attention", "reverse-routing")
 RATES, DROPOUTS = (1e-4, 3e-4, 1e-3), (0.2, 0.35, 0.5, 0.65)
 ITERATIONS, CAPSULES = (1, 2, 3, 4, 5), (1, 2, 3, 4)
+TUNED_SEEDS = range(1, 6)  # none that took part in the choice
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ BY_DEPTH = {
 }
 
 
-def tuned(aggregator: str) -> list[Variant]:
+def grid(aggregator: str) -> list[Variant]:
     """The same 12 settings for each aggregator; the best on dev goes into the second table."""
     return [
         _paper(f"tuning/{aggregator}-{rate:g}-{dropout:g}", aggregator=aggregator, learning_rate=rate, dropout=dropout)
@@ -138,7 +145,25 @@ def open_questions() -> Iterator[Run]:
 
 def tuning() -> Iterator[Run]:
     """Equal tuning: the grid of every aggregator, on dev."""
-    return (Run(data, one, 0, scored=False) for data in SENTENCES for name in MAIN for one in tuned(name))
+    return (Run(data, one, 0, scored=False) for data in SENTENCES for name in MAIN for one in grid(name))
+
+
+UNKNOWN = Variant("unknown", preset="")  # settings that earlier runs have yet to choose
+
+
+def tuned() -> Iterator[Run]:
+    """Each aggregator in its own best setting, which is known when its grid is complete."""
+    for data, name in product(SENTENCES, MAIN):
+        best = replace(best_of_grid(data, name) or UNKNOWN, name=f"tuned/{name}")
+        yield from (Run(data, best, seed) for seed in TUNED_SEEDS)
+
+
+def best_of_grid(data: str, aggregator: str, results: Path = RESULTS) -> Variant | None:
+    """The setting with the best dev score, the first of equals; none before all have one."""
+    paths = {one: results / f"{Run(data, one, 0).name}.json" for one in grid(aggregator)}
+    if not all(path.exists() for path in paths.values()):
+        return None
+    return max(paths, key=lambda one: float(json.loads(paths[one].read_text(encoding="utf-8"))["dev"]))
 
 
 def documents() -> Iterator[Run]:
@@ -157,7 +182,20 @@ def all_documents() -> Iterator[Run]:
             yield Run(ALL_DOCUMENTS, _document(f"{name}-hierarchical", aggregator=name, depth=2, epochs=6), seed)
 
 
-EXPERIMENTS = {
+def recipe() -> Iterator[Run]:
+    """The search for the preset `best`: one seed of each trial, on dev."""
+    for data, (name, changes) in product(PHRASES, TRIALS.items()):
+        variant = Variant(f"recipe/{name}", "default", {**BASE, **changes}, RECIPE_VECTORS)
+        yield Run(data, variant, 0, scored=False)
+
+
+def tang(data: str) -> Iterator[Run]:
+    """A document set of the paper, as the paper has it: pooling reads a document as one sequence."""
+    for seed, name in product(range(5), MAIN):
+        yield Run(data, _paper(name, aggregator=name, **({"depth": 1} if name in ("max", "mean") else {})), seed)
+
+
+EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "table-3": table_3,
     "documents": documents,
     "figure-2": figure_2,
@@ -165,10 +203,25 @@ EXPERIMENTS = {
     "open-questions": open_questions,
     "all-documents": all_documents,
     "tuning": tuning,
+    "tuned": tuned,
+    "recipe": recipe,
+    **{data: partial(tang, data) for data in TANG},
 }
 
 
-def every_run(experiment: str = "") -> list[Run]:
+def planned(experiment: str = "") -> list[Run]:
     """All runs in the order in which they are made, or those of one experiment."""
     chosen = [EXPERIMENTS[experiment]] if experiment else EXPERIMENTS.values()
     return list({run.name: run for make in chosen for run in make()}.values())
+
+
+def every_run(experiment: str = "") -> list[Run]:
+    """Those of them that can be made here and now."""
+    return [run for run in planned(experiment) if not hindrance(run)]
+
+
+def hindrance(run: Run) -> str:
+    """Why a run cannot be made yet; empty for most."""
+    if run.data in TANG and not present(run.data):
+        return f"the data folder has no {TANG[run.data]}"
+    return "the grid that chooses its settings is not complete" if run.variant.preset == UNKNOWN.preset else ""

@@ -15,9 +15,8 @@ import torch
 import reproduce.controls  # noqa: F401  (its aggregators are known by name from here on)
 from reproduce import data
 from reproduce.cost import flops, parameters
-from reproduce.ledger import Ledger
-from reproduce.plan import FOLDER, Run, every_run
-from reproduce.quick import QUICK_ROWS, quick_runs
+from reproduce.ledger import Ledger, configuration
+from reproduce.plan import FOLDER, LEDGER, RESULTS, Run, every_run
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
 from routepool.config import Preset
@@ -26,8 +25,6 @@ from routepool.model import Classifier
 from routepool.predictor import of_saved
 from routepool.settings import assign, named_preset
 from routepool.training import EpochReport, Hook, Task, fit
-
-RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
 
 
 class Curve(Hook):
@@ -64,7 +61,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     torch.set_num_threads(1)
     preset = settings(run)
     if run.scored:
-        ledger.check(run.name, preset)
+        ledger.check(run.name, configuration(preset))
     parts = data.load(run.data, at_most=at_most)
     curve = Curve(run.name)
     wall, processor = time.perf_counter(), time.process_time()
@@ -99,11 +96,16 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         predicted = predictor.predict([example.text for example in parts.test.examples])
         right = [(label,) == example.labels for label, example in zip(predicted, parts.test.examples, strict=True)]
         found |= {"test": sum(right) / len(right), "test_predictions": [str(label) for label in predicted]}
-        ledger.enter(run.name, preset, revision=found["revision"], dev=found["dev"], test=found["test"])
-    path = results / f"{run.name}.json"
+        scores = {"dev": found["dev"], "test": found["test"]}
+        ledger.enter(run.name, configuration(preset), revision=found["revision"], **scores)
+    write(results / f"{run.name}.json", found)
+
+
+def write(path: Path, found: dict[str, Any]) -> None:
+    """A line for each key, and never half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())  # a line for each key
+    lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
     part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     part.replace(path)
 
@@ -133,10 +135,9 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--ledger", type=Path, default=LEDGER)
-    parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
-    runs = {run.name: run for run in (quick_runs() if asked.quick else every_run())}
-    execute(runs[asked.name], asked.results, Ledger(asked.ledger), at_most=QUICK_ROWS if asked.quick else None)
+    runs = {run.name: run for run in every_run()}
+    execute(runs[asked.name], asked.results, Ledger(asked.ledger))
 
 
 if __name__ == "__main__":

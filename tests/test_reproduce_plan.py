@@ -1,0 +1,114 @@
+"""The plan knows what can be run: tuned settings from their grids, the sets of Tang et al. from their files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up_results import write_gold, write_results
+
+from reproduce import plan
+from reproduce.__main__ import tell
+from reproduce.farming import Farm
+from reproduce.ledger import Ledger, digest
+from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, Run, best_of_grid, every_run, grid, planned
+from reproduce.quick import shrunk, work_quickly
+from routepool.errors import InputError
+
+
+def made_grid(folder: Path, aggregator: str, best: str) -> list[Run]:
+    runs = [Run("sst2", one, 0, scored=False) for one in grid(aggregator)]
+    write_gold(folder, ["sst2"], texts=20)
+    write_results(folder, runs, lambda run: 0.9 if run.variant.name == best else 0.5)
+    return runs
+
+
+def test_the_best_setting_is_known_when_its_grid_is_complete(tmp_path: Path) -> None:
+    runs = made_grid(tmp_path, "max", "tuning/max-0.0003-0.35")
+    best = best_of_grid("sst2", "max", tmp_path)
+    assert best is not None
+    assert best.changes == {"aggregator": "max", "learning_rate": 3e-4, "dropout": 0.35}
+    (tmp_path / f"{runs[0].name}.json").unlink()
+    assert best_of_grid("sst2", "max", tmp_path) is None
+
+
+def test_every_aggregator_has_the_same_grid() -> None:
+    expected = [(rate, dropout) for rate in RATES for dropout in DROPOUTS]
+    assert len(expected) == 12
+    for name in MAIN:
+        assert [(one.changes["learning_rate"], one.changes["dropout"]) for one in grid(name)] == expected
+
+
+def test_tuned_runs_wait_for_their_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = best_of_grid
+    monkeypatch.setattr(plan, "best_of_grid", lambda data, name: known(data, name, tmp_path))
+    made_grid(tmp_path, "mean", "tuning/mean-0.001-0.5")
+    assert len(planned("tuned")) == 2 * len(MAIN) * len(TUNED_SEEDS)
+    runs = every_run("tuned")
+    assert [run.name for run in runs] == [f"sst2/tuned/mean/{seed}" for seed in TUNED_SEEDS]
+    assert all(run.scored and run.variant.changes["dropout"] == 0.5 for run in runs)
+
+
+def test_no_two_runs_of_the_plan_share_a_name_and_differ() -> None:
+    by_name: dict[str, Run] = {}
+    for make in plan.EXPERIMENTS.values():
+        for run in make():
+            assert by_name.setdefault(run.name, run) == run
+
+
+def write_tang(folder: Path, name: str) -> None:
+    """Files of the form of Tang et al., and vectors for some of their words."""
+    rows = ["u1\t\tp1\t\t5\t\tnice place . <sssss> we stayed long", "u2\t\tp2\t\t1\t\tcold soup . <sssss> never again"]
+    for part in ("train", "dev", "test"):
+        lines = [row.replace("place", f"place{number}") for number in range(8) for row in rows]
+        (folder / f"{name}-{part}.txt.ss").write_text("\n".join(lines) + "\n")
+    (folder / "vectors").mkdir()
+    words = np.frombuffer(b"nice\ncold\nsoup\n.", np.uint8)
+    np.savez(folder / plan.GLOVE, words_utf8=words, vectors=np.eye(4, dtype=np.float16))
+
+
+def test_a_set_of_tang_et_al_runs_where_its_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    monkeypatch.setenv("ROUTEPOOL_DATA", str(data))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert every_run("yelp2013") == []
+    write_tang(data, "yelp-2013")
+    assert every_run("yelp2014") == []
+    runs = every_run("yelp2013")
+    assert len(runs) == 5 * len(MAIN)
+    depths = {run.variant.name: run.variant.changes.get("depth", 2) for run in runs}
+    assert depths == {"routing": 2, "max": 1, "mean": 1, "attention": 2, "reverse-routing": 2}
+    chosen = [shrunk(run) for run in runs if run.seed == 0 and run.variant.name in ("routing", "max")]
+    page = work_quickly(tmp_path, chosen)
+    found = json.loads((tmp_path / "results/yelp2013/routing/0.json").read_text())
+    assert len(found["test_predictions"]) == 16
+    assert found["settings"]["model"]["depth"] == 2
+    assert found["settings"]["text"]["separator"] == "<sssss>"
+    assert f"| standard routing | 62.1 | {100 * found['test']:.1f} | 1 |" in page.read_text()
+
+
+def test_the_list_says_why_runs_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ROUTEPOOL_DATA", str(tmp_path))
+    tell(Farm(tmp_path / "results", tmp_path / "ledger.csv"), every_run(), ["yelp2014", "table-3"])
+    assert "25 runs are left out: the data folder has no yelp-2014-train.txt.ss" in capsys.readouterr().out
+
+
+def test_the_farm_expects_what_runs_took_before_and_reads_only_runs(tmp_path: Path) -> None:
+    write_gold(tmp_path, ["sst2"], texts=20)
+    done, other = (Run("sst2", plan.TABLE_3["max"], seed) for seed in range(2))
+    write_results(tmp_path, [done], lambda run: 0.8)
+    taken = json.loads((tmp_path / "sst2/max/0.json").read_text())["processor_seconds"]
+    farm = Farm(tmp_path, tmp_path / "ledger.csv")
+    assert farm.missing([done, other]) == [other]
+    assert farm.seconds([other]) == {other.name: taken}
+
+
+def test_a_variant_scored_on_test_keeps_its_settings(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.csv")
+    ledger.enter("peers/one/0", digest({"C": 1}), revision="r", dev=0.5, test=0.5)
+    ledger.check("peers/one/0", digest({"C": 1}))
+    with pytest.raises(InputError, match="peers/one was scored on test with other settings"):
+        ledger.check("peers/one/1", digest({"C": 2}))
