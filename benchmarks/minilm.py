@@ -181,6 +181,23 @@ def table() -> list[str]:
     return [measure.machine(), "", *measure.table(header, rows)]
 
 
+def curves() -> list[str]:
+    """Dev accuracy after some epochs, mean over the seeds that got there."""
+    epochs = (1, 2, 3, 5, 8, 12, 16, 20)
+    rows, found = [], results()
+    for kind, aggregator in dict.fromkeys((one["kind"], one["aggregator"]) for one in found):
+        scores = [
+            [point["score"] for point in one["curve"]]
+            for one in found
+            if (one["kind"], one["aggregator"]) == (kind, aggregator)
+        ]
+        reached = [[100 * curve[epoch - 1] for curve in scores if len(curve) >= epoch] for epoch in epochs]
+        rows.append(
+            [kind, aggregator, *(f"{mean(values):.1f} ({len(values)})" if values else "" for values in reached)]
+        )
+    return measure.table(["encoder", "aggregator", *(f"epoch {epoch}" for epoch in epochs)], rows)
+
+
 def trials_table() -> list[str]:
     rows = []
     for name in TRIALS:
@@ -219,6 +236,7 @@ def main() -> None:
 
 def _write() -> None:
     measure.write_section("minilm", table(), page="encoders.md")
+    measure.write_section("minilm curves", curves(), page="encoders.md")
     measure.write_section("minilm trials", trials_table(), page="encoders.md")
 
 
