@@ -60,7 +60,7 @@ class FixedQuery(Aggregator):
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         messages = LinearMessages(states, self.weight, self.bias)
-        queries = self.query.expand(len(states), -1, -1)
+        queries = self.query.expand(states.shape[0], -1, -1)
         coupling = masked_softmax(messages.agreement(queries), mask.unsqueeze(1), dim=2)
         return squash(messages.sum(coupling)).flatten(1), coupling.mT
 
