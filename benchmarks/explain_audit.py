@@ -18,6 +18,7 @@ from typing import Any
 
 import measure
 import torch
+from explain_tables import agreement_table, audit_table, capsule_tables, choice_table
 from word_labels import agreement, word_labels
 
 from routepool.cli.settings import text_settings
@@ -41,7 +42,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "projected mean": {"aggregator": "routing", "aggregator_options": {**ROUTING, "capsules": 1, "capsule_size": 1000}},
 }
 AUDITED = ("routing", "attention")
-REMOVALS = ("drop", "unknown", "masked")
 
 
 @dataclass(frozen=True)
@@ -194,68 +194,6 @@ def stored(results: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in files if file.exists()]
 
 
-def interval(one: dict[str, float]) -> str:
-    return f"{one['value']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
-
-
-def audit_table(found: list[dict[str, Any]], key: str, data: str) -> list[str]:
-    """A row for each model and order: both measures for each removal, flips when a fifth of the words is dropped."""
-    header = ["model", "order"]
-    for removal in REMOVALS:
-        header += [f"{removal}: comprehensiveness", "sufficiency"]
-    rows = []
-    for one in found:
-        if one["data"] != data or key not in one:
-            continue
-        by_place = {(row["order"], row["removal"]): row for row in one[key]["rows"]}
-        for order in dict.fromkeys(row["order"] for row in one[key]["rows"]):
-            cells = [one["title"], f"**{order}**" if order == one["default_method"] else order]
-            for removal in REMOVALS:
-                row = by_place[order, removal]
-                cells += [interval(row["normal_comprehensiveness"]), interval(row["normal_sufficiency"])]
-            rows.append([*cells, f"{100 * by_place[order, 'drop']['flips'][1]['value']:.0f} %"])
-    return measure.table([*header, "flips, 20 % dropped"], rows)
-
-
-def agreement_table(results: Path) -> list[str]:
-    file = results / "agreement.json"
-    if not file.exists():
-        return ["Not yet measured."]
-    found = json.loads(file.read_text())
-    methods = list(next(iter(found.values())))
-    rows = [[method, *(interval(found[title][method]) for title in found)] for method in methods]
-    return measure.table(["method", *found], rows)
-
-
-def capsule_tables(found: list[dict[str, Any]]) -> list[str]:
-    reports = [(f"{one['data']}, {one['title']}", one["capsules"]) for one in found if "capsules" in one]
-    if not reports:
-        return ["No routing model was run yet."]
-    lines: list[str] = []
-    for key in ("by_iterations", "by_coupling"):
-        rows = [[title, *(_changed(one) for one in report[key])] for title, report in reports]
-        names = [one["name"] for one in reports[0][1][key]]
-        first = "iterations" if key == "by_iterations" else "coupling"
-        lines += [*measure.table([first, *names], rows), ""]
-    keys = ("by_word", "by_position", "by_both", "context")
-    rows = [[title, *(f"{100 * report['variance'][key]:.0f} %" for key in keys)] for title, report in reports]
-    lines += [*measure.table(["variance of the coupling", "word", "position", "both", "context"], rows), ""]
-    rows = [
-        [f"{title}: {part['name']}", f"{part['cka']:.2f}", f"{part['cosine']:.2f}", f"{100 * part['whole']:.1f}",
-         _range(part["alone"]), _range(part["without"])]
-        for title, report in reports for part in report["redundancy"]
-    ]  # fmt: skip
-    return lines + measure.table(["parts", "CKA", "cosine", "probe of all", "of one alone", "of all but one"], rows)
-
-
-def _changed(one: dict[str, Any]) -> str:
-    return f"{100 * one['accuracy']:.1f} ({100 * one['changed']:.1f} changed)"
-
-
-def _range(shares: list[float]) -> str:
-    return f"{100 * min(shares):.1f} to {100 * max(shares):.1f}"
-
-
 def sections(results: Path) -> dict[str, list[str]]:
     """Marks of docs/explain.md -> lines."""
     found = stored(results)
@@ -264,6 +202,7 @@ def sections(results: Path) -> dict[str, list[str]]:
         [[f"{one['data']}, {one['title']}", f"{100 * one['dev_accuracy']:.1f}"] for one in found],
     )
     tables = {"models": accuracies, "capsules": capsule_tables(found), "agreement": agreement_table(results)}
+    tables["choice"] = choice_table(found)
     for name in SIZES:
         for part in ("dev", "test"):
             tables[f"audit {name} {part}"] = audit_table(found, f"audit_{part}", name)
