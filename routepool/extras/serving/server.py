@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 LINGER_SECONDS = 1.0  # in which a request that was on its way when the server began to stop still gets an answer
 _HEADER_BYTES = 16_384
+_IDLE_SECONDS = 75  # longer than proxies keep a connection: one closed under a request on its way loses it
 
 
 @SERVERS.register("http")
@@ -81,6 +82,7 @@ async def _serve(
         server_header=False,
         proxy_headers=False,
         h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_keep_alive=_IDLE_SECONDS,
         # A request has so long to arrive and so long to be answered.
         timeout_graceful_shutdown=int(2 * limits.request_seconds + 1),
     )
