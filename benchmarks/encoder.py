@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from routepool.aggregation import MeanPooling, StandardRouting
 from routepool.encoding import BiGRU, BiLSTM, Encoder
 from routepool.model import Level
+from routepool.training.buffers import kept_buffers
 
 HIDDEN = 200
 # Size of the word vectors, and the shortest text of a batch as a share of the longest: batches of near-equal length, as
@@ -156,6 +157,8 @@ def pass_cost() -> list[str]:
 
 
 if __name__ == "__main__" and not measure.print_peak_of(prepare):
-    measure.write_section("encoder-times", [measure.machine(), "", *times()])
+    with kept_buffers():  # as in training; all contenders alike
+        lines = times()
+    measure.write_section("encoder-times", [measure.machine(), "", *lines])
     measure.write_section("encoder-memory", memory())
     measure.write_section("encoder-pass", pass_cost())
