@@ -16,8 +16,8 @@ def kept_buffers() -> Iterator[None]:
     """Let freed memory stay with the process meanwhile; afterwards what is free goes back to the system.
 
     A step takes and frees the same hundreds of megabytes as the one before. glibc hands large buffers back each time,
-    and the system clears every page of the next: 14 % of the time of a step on documents of 15 x 20 words, a few per
-    cent elsewhere, for a peak up to 18 % higher. With any other C library nothing is done.
+    and the system clears every page of the next, which costs more the longer the texts are; the peak is somewhat higher
+    for it. With any other C library nothing is done.
     """
     library = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
     if library is None:
