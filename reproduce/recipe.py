@@ -18,14 +18,15 @@ BASE: dict[str, Any] = {
     "min_frequency": 1,
     "average_weights": 0.999,
 }
+LINEAR = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0, "epochs": 3, "patience": 3}
 TRIALS: dict[str, dict[str, Any]] = {
     "base": {},
-    "last-weights": {"average_weights": 0.0},
-    "phrase-weight-0.5": {"phrase_weight": 0.5},
-    "locked": {"dropout_kind": "locked"},
-    "word-dropout-0.1": {"word_dropout": 0.1},
-    "average": {"average": True},
-    "dropout-0.4": {"dropout": 0.4},
-    "rate-1e-3": {"learning_rate": 1e-3},
-    "batch-128": {"batch_size": 128, "smallest_batch": 128},
+    "linear": LINEAR,
+    "linear-frozen": {**LINEAR, "frozen_epochs": 3},
+    "linear-phrase-weight-0.3": {**LINEAR, "phrase_weight": 0.3},
+    "linear-average": {**LINEAR, "average": True},
+    "linear-word-dropout-0.1": {**LINEAR, "word_dropout": 0.1},
+    "linear-locked": {**LINEAR, "dropout_kind": "locked"},
+    "linear-last-weights": {**LINEAR, "average_weights": 0.0},
+    "linear-batch-128": {**LINEAR, "batch_size": 128, "smallest_batch": 128},
 }
