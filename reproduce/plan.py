@@ -10,11 +10,12 @@ from typing import Any
 
 from reproduce.controls import CONTROLS
 from reproduce.data import TANG, present
-from reproduce.recipe import BASE, PHRASES, TRIALS
+from reproduce.recipe import BASE, OF_PHRASES, OF_SENTENCES, OF_SENTENCES_SEEDS, PHRASES, TRIALS
 from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
 RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
+MODELS = FOLDER.parent / "runs" / "reproduce"  # of teachers; not committed
 GLOVE = "vectors/glove.6B.100d.f16.npz"
 SENTENCES = ("sst2", "sst1")
 DOCUMENTS, ALL_DOCUMENTS, RATINGS = "imdb-5000", "imdb-reviews", "imdb-ratings-5000"
@@ -34,6 +35,9 @@ class Variant:
         changes: setting -> value, as `--set` takes them.
         vectors: of the words; files are looked for in the data folder.
         shown: a sentence whose couplings go into the result.
+        precision: as `routepool.training.fit` takes it.
+        kept: the model stays in `MODELS`, to teach.
+        teachers: runs whose models teach this one, beside its own texts on sentences of reviews.
     """
 
     name: str
@@ -41,6 +45,9 @@ class Variant:
     changes: dict[str, Any] = field(default_factory=dict, hash=False)
     vectors: str = GLOVE
     shown: str = ""
+    precision: str = "full"
+    kept: bool = False
+    teachers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -189,6 +196,16 @@ def recipe() -> Iterator[Run]:
         yield Run(data, variant, 0, scored=False)
 
 
+def teachers(phrases: str = "") -> Iterator[Run]:
+    """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
+    fixed: dict[str, Any] = {"preset": "default", "vectors": "", "precision": "bf16", "kept": True}
+    for data in [phrases] if phrases else PHRASES:
+        yield Run(data, Variant("teacher-of-phrases", changes=OF_PHRASES, **fixed), 0, scored=False)
+        of_sentences = Variant("teacher-of-sentences", changes=OF_SENTENCES, **fixed)
+        for seed in OF_SENTENCES_SEEDS:
+            yield Run(data.removesuffix("-phrases"), of_sentences, seed, scored=False)
+
+
 def tang(data: str) -> Iterator[Run]:
     """A document set of the paper, as the paper has it: pooling reads a document as one sequence."""
     for seed, name in product(range(5), MAIN):
@@ -205,6 +222,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "tuning": tuning,
     "tuned": tuned,
     "recipe": recipe,
+    "teachers": teachers,
     **{data: partial(tang, data) for data in TANG},
 }
 

@@ -16,12 +16,14 @@ import reproduce.controls  # noqa: F401  (its aggregators are known by name from
 from reproduce import data
 from reproduce.cost import flops, parameters
 from reproduce.ledger import Ledger, configuration
-from reproduce.plan import FOLDER, LEDGER, RESULTS, Run, every_run
+from reproduce.plan import FOLDER, LEDGER, MODELS, RESULTS, Run, every_run
+from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
-from routepool.config import Preset
+from routepool.config import Preset, split_source
 from routepool.datasets import Parts
 from routepool.model import Classifier
+from routepool.persistence import save
 from routepool.predictor import of_saved
 from routepool.settings import assign, named_preset
 from routepool.training import EpochReport, Hook, Task, fit
@@ -45,12 +47,16 @@ def settings(run: Run) -> Preset:
     known = data.known_set(run.data)
     changes = {**run.variant.changes, "seed": run.seed, "calibration": 0.0}
     document = changes.get("depth", 1 if known.startswith("sst") else 2) > 1
-    chosen = named_preset(run.variant.preset, data=known, document=document)
-    return assign(replace(chosen, text=text_settings(known)), changes)
+    encoder = changes.get("encoder", "")
+    chosen = named_preset(run.variant.preset, data=known, document=document, encoder=encoder)
+    text = chosen.text if split_source(encoder)[1] else text_settings(known)  # pre-trained encoders split by themselves
+    return assign(replace(chosen, text=text), changes)
 
 
-def vectors(run: Run) -> str:
+def vectors(run: Run) -> str | None:
     """Files are named below the data folder, packages by their names."""
+    if not run.variant.vectors:
+        return None
     folder = Path(os.environ["ROUTEPOOL_DATA"])
     named = run.variant.vectors.split(",")
     return ",".join(str(folder / one) if (folder / one).exists() else one for one in named)
@@ -66,7 +72,8 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     curve = Curve(run.name)
     wall, processor = time.perf_counter(), time.process_time()
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=vectors(run))
-    fitted = fit(task, preset, hooks=[curve])
+    task = taught(run, task, parts)
+    fitted = fit(task, on_this_machine(preset), hooks=[curve], precision=run.variant.precision)
     found: dict[str, Any] = {
         "dataset": run.data,
         "variant": run.variant.name,
@@ -75,6 +82,8 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "seed": run.seed,
         "changes": run.variant.changes,
         "vectors": run.variant.vectors,
+        "precision": run.variant.precision,
+        "teachers": run.variant.teachers,
         "settings": to_dict(preset),
         "versions": versions(),
         "revision": revision(),
@@ -88,6 +97,8 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "test": None,
         "test_predictions": None,
     }
+    if run.variant.kept:
+        save(MODELS / run.name, fitted.saved, card={}, force=True)
     predictor = of_saved(fitted.saved)
     if run.variant.shown:
         (shown,) = predictor.explain([run.variant.shown])
