@@ -22,6 +22,8 @@ LINEAR = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0, "epoc
 TRIALS: dict[str, dict[str, Any]] = {
     "base": {},
     "linear": LINEAR,
+    "linear-shuffled": {**LINEAR, "window": 1_000_000},
+    "shuffled": {"window": 1_000_000},
     "linear-frozen": {**LINEAR, "frozen_epochs": 3},
     "linear-phrase-weight-0.3": {**LINEAR, "phrase_weight": 0.3},
     "linear-average": {**LINEAR, "average": True},
