@@ -49,15 +49,15 @@ class Encoder(nn.Module):
         mask = check_states(states, mask, self.in_features)
         if 0 in mask.shape:
             return states.new_zeros(*mask.shape, self.out_features)
-        padding = ~mask.unsqueeze(-1)
-        states = states.masked_fill(padding, 0)
+        real = mask.unsqueeze(-1)
+        states = torch.where(real, states, 0)  # one pass over the states, where masked_fill makes two
         lengths = mask.sum(1)
         if torch.compiler.is_compiling() or _has_gaps(mask):
             order = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
             encoded = _reorder(self.encode(_reorder(states, order), lengths), order.argsort(1))
         else:
             encoded = self.encode(states, lengths)
-        return encoded.masked_fill(padding, 0)
+        return torch.where(real, encoded, 0)
 
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         """(B, T, D), (B,) -> (B, T, out_features); what is written behind a row's length is ignored."""
@@ -135,8 +135,8 @@ class _Recurrent(Encoder):
     def __init__(self, in_features: int, hidden_size: int) -> None:
         super().__init__(in_features, out_features=2 * at_least("hidden_size", hidden_size, 1))
         self.hidden_size = hidden_size
-        self.forwards = self.network(in_features, hidden_size, batch_first=True)
-        self.backwards = self.network(in_features, hidden_size, batch_first=True)
+        self.forwards = self.network(in_features, hidden_size)
+        self.backwards = self.network(in_features, hidden_size)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -149,10 +149,39 @@ class _Recurrent(Encoder):
                 nn.init.zeros_(parameter)
 
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
-        order = _reversal(lengths, states.shape[1])
-        ahead, _ = self.forwards(states)
-        back, _ = self.backwards(_reorder(states, order))
-        return torch.cat([ahead, _reorder(back, order)], dim=-1)
+        batch, tokens, _ = states.shape
+        mirrored = _reversal(lengths, tokens)
+        rows = torch.arange(batch, device=lengths.device).unsqueeze(1)
+        # Places in (B, T) in the order of (T, B), mirrored, and back: torch's kernels read the first tokens of all rows
+        # first, so a row is reversed and turned in one go.
+        there, back = (rows * tokens + mirrored).mT.flatten(), (mirrored * batch + rows).flatten()
+        ahead, _ = self.forwards(states.transpose(0, 1))
+        behind, _ = self.backwards(_Rearranged.of(states, there, back).view(tokens, batch, -1))
+        behind = _Rearranged.of(behind, back, there).view(batch, tokens, -1)
+        return torch.cat([ahead.transpose(0, 1), behind], dim=-1)
+
+
+class _Rearranged(torch.autograd.Function):
+    """Vectors in another order, each once; their gradients are put back by reading, not by adding."""
+
+    @classmethod
+    def of(cls, states: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        """(X, Y, D) and the order of its X * Y vectors, and the order that undoes it -> (X * Y, D)."""
+        vectors = states.flatten(0, 1)
+        if torch.compiler.is_compiling():
+            return vectors.index_select(0, order)
+        arranged: Tensor = cls.apply(vectors, order, back)  # type: ignore[no-untyped-call]
+        return arranged
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(back)
+        return vectors.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (back,) = ctx.saved_tensors
+        return gradient.index_select(0, back), None, None
 
 
 @register("bilstm")

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from routepool.aggregation import AGGREGATORS, Aggregator
 from routepool.config import ModelConfig
+from routepool.dropout import Dropout, LockedDropout
 from routepool.embedding import Embedding
 from routepool.encoding import ENCODERS, PRETRAINED, Encoder, PretrainedEncoder
 from routepool.errors import InputError, unknown
@@ -29,31 +30,6 @@ class Trace(NamedTuple):
     logits: Tensor  # (B, K)
     vector: Tensor  # (B, size), the text's encoding
     weights: tuple[Tensor, ...]  # words first: (B, S, T, M), then (B, S, M); 0 on padding
-
-
-class LockedDropout(nn.Module):
-    """Dropout that drops the same features at every unit of a row: variational dropout (Gal and Ghahramani, 2016).
-
-    What is dropped is drawn once for each row, however long it is: padding changes nothing.
-
-    Args:
-        dropout: share of the features dropped in training.
-
-    >>> dropped = LockedDropout(0.5)(torch.ones(2, 3, 100))
-    >>> bool((dropped == dropped[:, :1]).all())
-    True
-    """
-
-    def __init__(self, dropout: float) -> None:
-        super().__init__()
-        self.dropout = dropout
-
-    def forward(self, states: Tensor) -> Tensor:
-        """(N, T, D) -> (N, T, D)."""
-        if not self.training or self.dropout == 0:
-            return states
-        of_rows = states.new_ones(len(states), 1, states.shape[-1])
-        return states * functional.dropout(of_rows, self.dropout)
 
 
 class Level(nn.Module):
@@ -83,10 +59,10 @@ class Level(nn.Module):
         super().__init__()
         self.embedding = embedding
         before = "encoder" in places or (embedding is not None and "embedding" in places)
-        self.before_encoder = (LockedDropout if locked else nn.Dropout)(dropout if before else 0)
+        self.before_encoder = (LockedDropout if locked else Dropout)(dropout if before else 0)
         self.encoder = encoder
         self.aggregator = aggregator
-        self.after_aggregator = nn.Dropout(dropout if "aggregator" in places else 0)
+        self.after_aggregator = Dropout(dropout if "aggregator" in places else 0)
 
     def forward(self, inputs: Tensor, mask: Tensor, *, grouped: bool = True) -> Tensor:
         """Read every row.

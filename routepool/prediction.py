@@ -7,6 +7,7 @@ from collections.abc import Collection
 from torch import Tensor, nn
 
 from routepool.checks import at_least
+from routepool.dropout import Dropout
 
 
 class Head(nn.Module):
@@ -35,8 +36,8 @@ class Head(nn.Module):
     ) -> None:
         super().__init__()
         self.hidden = nn.Linear(in_features, at_least("hidden_size", hidden_size, 1))
-        self.before_tanh = nn.Dropout(dropout if "tanh" in places else 0)
-        self.after_tanh = nn.Dropout(dropout if "hidden" in places else 0)
+        self.before_tanh = Dropout(dropout if "tanh" in places else 0)
+        self.after_tanh = Dropout(dropout if "hidden" in places else 0)
         self.output = nn.Linear(hidden_size, at_least("classes", classes, 1))
         self.reset_parameters()
 

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from routepool.config import ModelConfig
+from routepool.dropout import LockedDropout
 from routepool.errors import InputError
-from routepool.model import Classifier, LockedDropout
+from routepool.model import Classifier
 from routepool.persistence import load, save
 
 SHARE = 0.4
