@@ -1,8 +1,10 @@
 """Recurrent encoders on reversed rows against packed sequences, and what a pass through a level costs.
 
-python benchmarks/encoder.py     rewrites the tables of docs/performance.md
+python benchmarks/encoder.py            rewrites the tables of docs/performance.md (about 15 minutes)
+python benchmarks/encoder.py --long     that of 1,000 to 8,000 tokens alone, one call of each (about 20 minutes)
 """
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -23,6 +25,7 @@ HIDDEN = 200
 # training makes them, or mixed ones; vectors of 100 as in GloVe's smaller files, or of 300 as in the paper.
 SETTINGS = [(100, 0.9), (100, 0.5), (300, 0.9), (300, 0.5)]
 SHAPES = [(64, 20), (64, 50), (32, 200), (8, 1000)]
+LONG = [(32, 1000), (8, 8000)]  # a packed step takes minutes
 CONTENDERS: dict[str, tuple[type[Encoder], type[nn.LSTM] | type[nn.GRU]]] = {
     "bilstm": (BiLSTM, nn.LSTM),
     "bigru": (BiGRU, nn.GRU),
@@ -110,6 +113,20 @@ def times() -> list[str]:
     return [*measure.table(header, rows), "", said + "bilstm's products for the real tokens at that rate."]
 
 
+def long_times() -> list[str]:
+    """The same in the first setting where one packed step takes minutes: one call of each, nothing repeated."""
+    rows = []
+    features, shortest = SETTINGS[0]
+    for (batch, tokens), backward in product(LONG, (False, True)):
+        make = partial(prepare, "bilstm", batch, tokens, features=features, shortest=shortest, backward=backward)
+        took = {name: measure.milliseconds_of_one(make(contender=name)) for name in (OURS, PACKED)}
+        what = "forward + backward" if backward else "forward"
+        figures = [f"{took[name] / 1e3:.1f}" for name in (OURS, PACKED)]
+        rows.append([f"{batch} x {tokens}", what, *figures, f"**{took[PACKED] / took[OURS]:.1f}**"])
+        print(rows[-1], flush=True)
+    return measure.table(["batch x tokens", "seconds of", OURS, PACKED, "times faster"], rows)
+
+
 def limit(rate: float, features: int, shortest: float, tokens: int) -> str:
     """Milliseconds for the gates of every real token in two directions, and twice that back."""
     flop_of_token = 3 * 2 * 2 * 4 * HIDDEN * (features + HIDDEN)
@@ -158,7 +175,10 @@ def pass_cost() -> list[str]:
 
 if __name__ == "__main__" and not measure.print_peak_of(prepare):
     with kept_buffers():  # as in training; all contenders alike
-        lines = times()
-    measure.write_section("encoder-times", [measure.machine(), "", *lines])
-    measure.write_section("encoder-memory", memory())
-    measure.write_section("encoder-pass", pass_cost())
+        lines = long_times() if "--long" in sys.argv else times()
+    if "--long" in sys.argv:
+        measure.write_section("encoder-long", lines)
+    else:
+        measure.write_section("encoder-times", [measure.machine(), "", *lines])
+        measure.write_section("encoder-memory", memory())
+        measure.write_section("encoder-pass", pass_cost())

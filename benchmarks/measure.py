@@ -27,6 +27,11 @@ def milliseconds(
     return {name: 1e3 * median(values) for name, values in times.items()}
 
 
+def milliseconds_of_one(call: Callable[[], object]) -> float:
+    """Processor time of a single call, for those that take minutes."""
+    return 1e3 * _processor_time(call, 1)
+
+
 def _calls_that_take(call: Callable[[], object], seconds: float) -> int:
     call()  # the first call allocates and compiles
     return max(1, round(seconds / max(_processor_time(call, 1), 1e-6)))

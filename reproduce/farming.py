@@ -39,7 +39,8 @@ class Farm:
             found = loads(path.read_text(encoding="utf-8"))
             if "curve" not in found:  # labels, lengths and peers lie beside the runs
                 continue
-            for key in (f"{found['dataset']}/{found['variant']}", found["dataset"]):
+            data, variant = found["trained_on"], found["variant"]
+            for key in (f"{data}/{variant}", data):
                 taken.setdefault(key, []).append(found["processor_seconds"])
         return {run.name: _usual(run, taken) for run in runs}
 

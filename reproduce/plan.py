@@ -206,6 +206,13 @@ def teachers(phrases: str = "") -> Iterator[Run]:
             yield Run(data.removesuffix("-phrases"), of_sentences, seed, scored=False)
 
 
+def best(name: str = "best", taught_by: Callable[[str], Iterator[Run]] = lambda data: iter(())) -> Iterator[Run]:
+    """The preset that the search led to, scored; with the teachers of its data, where it has some."""
+    for seed, data in product(range(5), PHRASES):
+        names = tuple(run.name for run in taught_by(data))
+        yield Run(data, Variant(name, "best", vectors=RECIPE_VECTORS, teachers=names), seed)
+
+
 def tang(data: str) -> Iterator[Run]:
     """A document set of the paper, as the paper has it: pooling reads a document as one sequence."""
     for seed, name in product(range(5), MAIN):
@@ -222,7 +229,9 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "tuning": tuning,
     "tuned": tuned,
     "recipe": recipe,
+    "best": best,
     "teachers": teachers,
+    "distilled": partial(best, "distilled", teachers),
     **{data: partial(tang, data) for data in TANG},
 }
 
@@ -242,4 +251,6 @@ def hindrance(run: Run) -> str:
     """Why a run cannot be made yet; empty for most."""
     if run.data in TANG and not present(run.data):
         return f"the data folder has no {TANG[run.data]}"
+    if any(not (MODELS / name).exists() for name in run.variant.teachers):
+        return "the models of its teachers are not here; `--only teachers` makes them"
     return "the grid that chooses its settings is not complete" if run.variant.preset == UNKNOWN.preset else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reproduce import claims, document_tables, paper, tables
+from reproduce import claims, document_tables, paper, recipe_tables, tables
 from reproduce.comparing import DRAWS, LEVEL
 from reproduce.data import TANG
 from reproduce.families import (
@@ -115,6 +115,9 @@ class Report:
             "noise": f"{100 * (max(means) - min(means)):.1f}" if len(means) == len(ITERATIONS) else "",
             "table_4": tables.table_4(results),
             "open_questions": tables.open_questions(results),
+            "reached": recipe_tables.reached(results),
+            "taught_by": recipe_tables.taught_by(results),
+            "trials": recipe_tables.trials(results),
             "slips": paper.slips(len(Results(RESULTS, ()).labels("sst1")["labels"])),
         }
 

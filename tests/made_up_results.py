@@ -41,6 +41,7 @@ def made_up(run: Run, gold: dict[str, Any], skill: float) -> dict[str, Any]:
     dev = skill + own.normal(0, 0.003)
     found: dict[str, Any] = {
         "dataset": run.data,
+        "trained_on": run.data,
         "variant": run.variant.name,
         "seed": run.seed,
         "versions": {"routepool": "0", "torch": "2"},

@@ -1,0 +1,49 @@
+"""Results -> tables of the recipe: what the search tried, and what its best setting and its students reach."""
+
+from reproduce import paper
+from reproduce.formatting import DATA, Table, count, spread
+from reproduce.plan import SENTENCES, recipe, teachers
+from reproduce.reading import Results
+from reproduce.recipe import PHRASES
+
+REACHED = {"best": "preset `best`", "distilled": "preset `best`, taught by the encoders below"}
+
+
+def trials(results: Results) -> Table:
+    """Dev accuracy of every setting that was tried, after each epoch."""
+    header = ["trained on", "setting", "differs by", "best dev", "after each epoch", "processor seconds"]
+    rows = []
+    for run in recipe():
+        for found in results.found(run.data, run.variant.name):
+            by_epoch = ", ".join(f"{100 * point['score']:.1f}" for point in found["curve"])
+            changed = ", ".join(f"{key}={value}" for key, value in run.variant.changes.items())
+            name = run.variant.name.rpartition("/")[2]
+            seconds = f"{found['processor_seconds']:,.0f}"
+            rows.append([run.data, name, changed, f"{100 * found['dev']:.1f}", by_epoch, seconds])
+    return Table(header, rows)
+
+
+def reached(results: Results) -> Table:
+    """The paper's figures and ours, with and without teachers."""
+    header = ["", "set", "dev", "test", "seeds", "processor seconds"]
+    rows = [
+        ["the paper, vectors of 300", DATA[data], "-", f"{paper.REPORTED['routing'][data]:.1f}"] for data in SENTENCES
+    ]
+    rows = [[*row, "-", "-"] for row in rows]
+    for variant, name in REACHED.items():
+        rows += [[name, DATA[data.removesuffix("-phrases")], *_scores(results, data, variant)] for data in PHRASES]
+    return Table(header, rows)
+
+
+def taught_by(results: Results) -> Table:
+    """Dev accuracy of the teachers."""
+    header = ["teacher", "trained on", "dev", "seeds", "processor seconds"]
+    keys = dict.fromkeys((run.variant.name, run.data) for run in teachers())
+    return Table(header, [[name, data, *_scores(results, data, name, tested=False)] for name, data in keys])
+
+
+def _scores(results: Results, data: str, variant: str, *, tested: bool = True) -> list[str]:
+    found = results.found(data, variant)
+    seconds = f"{results.values(data, variant, 'processor_seconds').mean():,.0f}" if found else "-"
+    shown = [spread(results.values(data, variant, key)) for key in (("dev", "test") if tested else ("dev",))]
+    return [*shown, count(len(found), results.planned(data, variant)), seconds]
