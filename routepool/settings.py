@@ -21,10 +21,11 @@ from routepool.config import (
     preset,
     split_source,
 )
-from routepool.errors import unknown
+from routepool.errors import InputError, unknown
 
 DOCUMENT_WORDS = 60  # a median above this, and texts are read as sentences of words
-FAMILIES = ("paper", "released")
+OF_THE_PAPER = ("paper", "released")
+FAMILIES = (*OF_THE_PAPER, "best")
 GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
 
 _PARTS = ("aggregator", "encoder")
@@ -87,7 +88,7 @@ def preset_names() -> list[str]:
 def named_preset(
     name: str, *, data: str = "", document: bool = False, encoder: str = "", frozen: bool = False
 ) -> Preset:
-    """The preset of that name; `paper` and `released` are those of the data set, or of the set most like it.
+    """The preset of that name; `paper`, `released` and `best` are those of the data set, or of the set most like it.
 
     Args:
         name: one of `preset_names`.
@@ -104,7 +105,10 @@ def named_preset(
         return pretrained_preset(document=document, frozen=frozen) if pretrained else default_preset(document=document)
     if name in FAMILIES:
         own = f"{name}-{data.removesuffix(PHRASES)}"
-        return preset(own if own in PRESETS else f"{name}-imdb" if document else f"{name}-sst2")
+        like_it = f"{name}-imdb" if document else f"{name}-sst2"
+        if own not in PRESETS and like_it not in PRESETS:
+            raise InputError(f"{name} is for sentences, the texts are documents; take the preset default or paper")
+        return preset(own if own in PRESETS else like_it)
     if name not in PRESETS:
         raise unknown("preset", name, preset_names())
     return preset(name)
@@ -121,7 +125,7 @@ def is_document(texts: Sequence[str], depth: Any = None) -> bool:
 
 def as_flat_as_the_paper(name: str, chosen: Preset) -> Preset:
     """Under its presets max and average pooling read a document as one sequence; attention and routing do not."""
-    flat = name.startswith(FAMILIES) and chosen.model.depth > 1 and chosen.model.aggregator in ("max", "mean")
+    flat = name.startswith(OF_THE_PAPER) and chosen.model.depth > 1 and chosen.model.aggregator in ("max", "mean")
     return set_field(chosen, "depth", 1) if flat else chosen
 
 

@@ -13,6 +13,8 @@ from test_datasets_named import needs, sizes
 from routepool.cli.settings import Asked, resolve, text_settings
 from routepool.config import preset
 from routepool.datasets import Example, load_named
+from routepool.errors import InputError
+from routepool.settings import named_preset
 from routepool.training import Task, Trainer
 
 SENTENCES = "1\ta warm and lovely film\n0\ta cold and dull film\n"
@@ -56,11 +58,17 @@ def test_the_published_phrases_less_the_sentences_among_them(name: str, phrases:
 
 
 @pytest.mark.parametrize("name", ["sst1", "sst2"])
-@pytest.mark.parametrize("family", ["paper", "released"])
+@pytest.mark.parametrize("family", ["paper", "released", "best"])
 def test_settings_are_those_of_the_set_without_phrases(name: str, family: str) -> None:
     chosen = resolve(Asked(preset=family), data=f"{name}-phrases", texts=["warm"])
     assert chosen == replace(preset(f"{family}-{name}"), text=text_settings(name))
     assert chosen.text.split == "spaces"
+
+
+def test_the_best_preset_is_for_sentences_of_any_set_and_not_for_documents() -> None:
+    assert named_preset("best", data="mine.csv") == preset("best-sst2")
+    with pytest.raises(InputError, match="best is for sentences, the texts are documents; take the preset default"):
+        named_preset("best", data="mine.csv", document=True)
 
 
 def test_a_phrase_weighs_what_the_setting_says(monkeypatch: pytest.MonkeyPatch) -> None:
