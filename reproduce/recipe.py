@@ -24,6 +24,7 @@ TRIALS: dict[str, dict[str, Any]] = {
     "linear": LINEAR,
     "linear-shuffled": {**LINEAR, "window": 1_000_000},
     "linear-regular": {**LINEAR, "average": True, "dropout": 0.6, "word_dropout": 0.2},
+    "linear-max": {**LINEAR, "aggregator": "max"},  # is it routing that sets the limit?
     "linear-dropout-0.3": {**LINEAR, "dropout": 0.3},
     "linear-frozen": {**LINEAR, "frozen_epochs": 3},
     "linear-phrase-weight-0.3": {**LINEAR, "phrase_weight": 0.3},
