@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reproduce.controls import CONTROLS
-from reproduce.data import TANG, present
-from reproduce.recipe import BASE, OF_PHRASES, OF_SENTENCES, OF_SENTENCES_SEEDS, PHRASES, TRIALS
+from reproduce.data import TANG, WARM_UP, present
+from reproduce.recipe import BASE, OF_PHRASES, PHRASES, TRIALS, WARM
 from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
@@ -36,7 +36,8 @@ class Variant:
         vectors: of the words; files are looked for in the data folder.
         shown: a sentence whose couplings go into the result.
         precision: as `routepool.training.fit` takes it.
-        kept: the model stays in `MODELS`, to teach.
+        kept: the model stays in `MODELS`, to teach or to go on with.
+        start: a run whose model this one goes on with.
         teachers: runs whose models teach this one, beside its own texts on sentences of reviews.
     """
 
@@ -47,6 +48,7 @@ class Variant:
     shown: str = ""
     precision: str = "full"
     kept: bool = False
+    start: str = ""
     teachers: tuple[str, ...] = ()
 
 
@@ -195,7 +197,8 @@ def recipe() -> Iterator[Run]:
         chosen = {**BASE, **changes}
         if chosen["aggregator"] != BASE["aggregator"]:
             del chosen["average"]  # an option of routing
-        variant = Variant(f"recipe/{name}", "default", chosen, RECIPE_VECTORS)
+        start = f"{WARM_UP}{data}/warm-up/0" if name.endswith("-warm") else ""
+        variant = Variant(f"recipe/{name}", "default", chosen, RECIPE_VECTORS, start=start)
         yield Run(data, variant, 0, scored=False)
 
 
@@ -203,10 +206,14 @@ def teachers(phrases: str = "") -> Iterator[Run]:
     """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
     fixed: dict[str, Any] = {"preset": "default", "vectors": "", "precision": "bf16", "kept": True}
     for data in [phrases] if phrases else PHRASES:
-        yield Run(data, Variant("teacher-of-phrases", changes=OF_PHRASES, **fixed), 0, scored=False)
-        of_sentences = Variant("teacher-of-sentences", changes=OF_SENTENCES, **fixed)
-        for seed in OF_SENTENCES_SEEDS:
-            yield Run(data.removesuffix("-phrases"), of_sentences, seed, scored=False)
+        yield Run(data, Variant("teacher-of-phrases", changes=OF_PHRASES[data], **fixed), 0, scored=False)
+
+
+def warm_up() -> Iterator[Run]:
+    """Models that have seen sentences of reviews, to go on with."""
+    for data in PHRASES:
+        variant = Variant("warm-up", "default", {**BASE, **WARM}, RECIPE_VECTORS, kept=True)
+        yield Run(f"{WARM_UP}{data}", variant, 0, scored=False)
 
 
 def best(name: str = "best", taught_by: Callable[[str], Iterator[Run]] = lambda data: iter(())) -> Iterator[Run]:
@@ -231,6 +238,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "all-documents": all_documents,
     "tuning": tuning,
     "tuned": tuned,
+    "warm-up": warm_up,
     "recipe": recipe,
     "best": best,
     "teachers": teachers,
@@ -254,6 +262,7 @@ def hindrance(run: Run) -> str:
     """Why a run cannot be made yet; empty for most."""
     if run.data in TANG and not present(run.data):
         return f"the data folder has no {TANG[run.data]}"
-    if any(not (MODELS / name).exists() for name in run.variant.teachers):
-        return "the models of its teachers are not here; `--only teachers` makes them"
+    earlier = (*run.variant.teachers, *filter(None, [run.variant.start]))
+    if any(not (MODELS / name).exists() for name in earlier):
+        return "the models that it learns from or goes on with are not in runs/reproduce; make those runs first"
     return "the grid that chooses its settings is not complete" if run.variant.preset == UNKNOWN.preset else ""

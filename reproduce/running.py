@@ -23,7 +23,7 @@ from routepool.cli.settings import text_settings, to_dict
 from routepool.config import PHRASES, Preset, split_source
 from routepool.datasets import Parts
 from routepool.model import Classifier
-from routepool.persistence import save
+from routepool.persistence import load, save
 from routepool.predictor import of_saved
 from routepool.settings import assign, named_preset
 from routepool.training import EpochReport, Hook, Task, fit
@@ -73,7 +73,8 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     wall, processor = time.perf_counter(), time.process_time()
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=vectors(run))
     task = taught(run, task, parts)
-    fitted = fit(task, on_this_machine(preset), hooks=[curve], precision=run.variant.precision)
+    start = load(MODELS / run.variant.start) if run.variant.start else None
+    fitted = fit(task, on_this_machine(preset), hooks=[curve], start=start, precision=run.variant.precision)
     found: dict[str, Any] = {
         "dataset": run.data.removesuffix(PHRASES),
         "trained_on": run.data,
@@ -84,6 +85,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "changes": run.variant.changes,
         "vectors": run.variant.vectors,
         "precision": run.variant.precision,
+        "start": run.variant.start,
         "teachers": run.variant.teachers,
         "settings": to_dict(preset),
         "versions": versions(),
