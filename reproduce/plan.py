@@ -198,7 +198,8 @@ def recipe() -> Iterator[Run]:
         if chosen["aggregator"] != BASE["aggregator"]:
             del chosen["average"]  # an option of routing
         start = f"{WARM_UP}{data}/warm-up/0" if name.endswith("-warm") else ""
-        variant = Variant(f"recipe/{name}", "default", chosen, RECIPE_VECTORS, start=start)
+        taught_by = tuple(run.name for run in teachers(data)) if name.startswith("student-") else ()
+        variant = Variant(f"recipe/{name}", "default", chosen, RECIPE_VECTORS, start=start, teachers=taught_by)
         yield Run(data, variant, 0, scored=False)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 VECTORS = "vectors/glove.6B.100d.f16.npz,wordllama"
 PHRASES = ("sst2-phrases", "sst1-phrases")
-# Where the search begins.
+# Where the search begins. What goes on with the warm-up has a name that ends in it, what has teachers begins so.
 BASE: dict[str, Any] = {
     "aggregator": "routing",
     "average": False,
@@ -34,9 +34,11 @@ TRIALS: dict[str, dict[str, Any]] = {
     "linear-last-weights": {**LINEAR, "average_weights": 0.0},
     "linear-warm": LINEAR,
     "linear-batch-128": {**LINEAR, "batch_size": 128, "smallest_batch": 128},
+    "student-dropout-0.3": {**LINEAR, "dropout": 0.3},
+    "student-dropout-0.5": LINEAR,
 }
 
-# A warm-up on sentences of reviews, one pass; what goes on with it has a name that ends so.
+# A warm-up on sentences of reviews, one pass.
 WARM: dict[str, Any] = {**LINEAR, "epochs": 1, "patience": 1}
 
 # Teachers, on the encoder that comes with a package.
