@@ -1,0 +1,88 @@
+"""The runs of the recipe: models that are kept teach others, are gone on with, and reviews are read as SST writes."""
+
+import doctest
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reproduce.review_sentences
+from reproduce import data, plan, running, teaching
+from reproduce.ledger import Ledger
+from reproduce.plan import Run, Variant, hindrance, planned
+
+SENTENCES = ["1\ta warm and lovely film", "0\ta cold and dull film", "1\tlovely", "0\tdull ."]
+PHRASES = ["1\twarm", "0\tdull", "0\tcold and dull"]
+REVIEWS = ["9\t1\tLovely. It's a warm day, and we don't mind.", "2\t0\tDull stuff. A very cold day it was!"]
+TINY: dict[str, Any] = {"embedding_size": 6, "hidden_size": 4, "head_size": 4, "epochs": 1, "aggregator": "max"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for inner in ("sst2", "sst_phrases", "imdb_reviews"):
+        (tmp_path / inner).mkdir()
+    for part in ("train", "dev", "test"):
+        rows = [f"{row} {part} {number}" for number in range(4) for row in SENTENCES]
+        (tmp_path / "sst2" / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+    reviews = [
+        f"{row} Again {number} times {part}." for number in range(8) for row in REVIEWS for part in ("on", "off")
+    ]
+    files = {"sst_phrases/binary.phrases.train": PHRASES, "imdb_reviews/train": reviews, "imdb_reviews/test": REVIEWS}
+    for name, lines in files.items():
+        (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+    monkeypatch.setenv("ROUTEPOOL_DATA", str(tmp_path))
+    monkeypatch.setenv("ROUTEPOOL_CACHE", str(tmp_path / "cache"))
+    for module in (plan, running, teaching):
+        monkeypatch.setattr(module, "MODELS", tmp_path / "models")
+    return tmp_path
+
+
+def execute(folder: Path, run: Run) -> dict[str, Any]:
+    running.execute(run, folder / "results", Ledger(folder / "ledger.csv"))
+    found: dict[str, Any] = json.loads((folder / "results" / f"{run.name}.json").read_text())
+    return found
+
+
+def test_reviews_are_written_as_sst_writes() -> None:
+    assert doctest.testmod(reproduce.review_sentences).failed == 0
+    sentences = reproduce.review_sentences.sentences_of_reviews(100)
+    assert sentences["it 's a warm day , and we do n't mind ."] == 9
+    assert sentences["a very cold day it was !"] == sentences["dull stuff ."] == 2
+    assert "lovely ." not in sentences  # too short
+    assert len(reproduce.review_sentences.sentences_of_reviews(2)) == 2
+
+
+def test_a_warm_up_has_the_reviews_under_the_classes_of_their_stars() -> None:
+    parts = data.load("warm-up-sst2-phrases")
+    labels = {example.text: example.labels for example in parts.train.examples}
+    assert labels["it 's a warm day , and we do n't mind ."] == ("1",)
+    assert labels["dull stuff ."] == ("0",)
+    assert labels["cold and dull"] == ("0",)
+    assert len(parts.test.examples) == 16
+
+
+def test_a_student_learns_what_a_kept_model_answers_and_another_goes_on_with_it(folder: Path) -> None:
+    teacher = Run("sst2-phrases", Variant("teacher", "default", TINY, "", kept=True), 0, scored=False)
+    student = Run("sst2-phrases", Variant("student", "default", TINY, "", teachers=(teacher.name,)), 1)
+    later = Run("sst2-phrases", Variant("later", "default", TINY, "", start=teacher.name), 0, scored=False)
+    assert "not in runs/reproduce" in hindrance(student)
+    assert "not in runs/reproduce" in hindrance(later)
+    first = execute(folder, teacher)
+    assert (first["dataset"], first["trained_on"], first["test"]) == ("sst2", "sst2-phrases", None)
+    assert hindrance(student) == hindrance(later) == ""
+    second = execute(folder, student)
+    assert second["teachers"] == [teacher.name]
+    assert len(second["test_predictions"]) == 16
+    assert second["curve"][0]["loss"] != pytest.approx(first["curve"][0]["loss"])
+    third = execute(folder, later)
+    assert third["start"] == teacher.name
+    assert third["parameters"] == first["parameters"]
+
+
+def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> None:
+    names = {run.name for run in planned()}
+    named = [name for run in planned() for name in (*run.variant.teachers, run.variant.start) if name]
+    assert named
+    assert set(named) <= names
