@@ -173,20 +173,20 @@ def rates(of: Race) -> dict[str, float]:
     return {name: median(values) for name, values in found.items()}
 
 
-def gigaflop(of: Race) -> float:
+def gigaflop(of: Race) -> dict[str, float]:
     """Of one text, forward and backward (3 x forward): LSTM, routing without messages, head, on real tokens."""
     hidden, capsules, size, uses = of.model.hidden_size, 5, 200, 2 * 3 - 1
     tokens = [len(text.ids) for text in of.encoded]
     units = [tokens, [len(text.lengths) for text in of.encoded]][: of.model.depth]
     rows = [*units[1:], [1] * len(tokens)]  # what each level makes of them
-    total, features = np.float64(0), of.model.embedding_size
+    lstm, routing, features = 0.0, 0.0, of.model.embedding_size
     for of_level, made in zip(units, rows, strict=True):
-        lstm = 2 * 2 * 4 * hidden * (features + hidden)
+        lstm += float(np.mean(of_level)) * 2 * 2 * 4 * hidden * (features + hidden)
         over_tokens, over_rows = uses * 2 * capsules * 2 * hidden, uses * 2 * capsules * size * 2 * hidden
-        total += np.mean(of_level) * (lstm + over_tokens) + np.mean(made) * over_rows
+        routing += float(np.mean(of_level) * over_tokens + np.mean(made) * over_rows)
         features = capsules * size
     head = 2 * of.model.head_size * (features + int(of.targets.max()) + 1)
-    return 3 * (float(total) + head) / 1e9
+    return {name: 3 * flop / 1e9 for name, flop in (("LSTM", lstm), ("routing", routing), ("head", head))}
 
 
 def padding(of: Race) -> dict[str, float]:
@@ -256,11 +256,12 @@ def main() -> None:
         ratios = [f"**{found[OURS] / found[name]:.1f}**" for name in (SAME, SHUFFLED)]
         speed.append([of.name, *(f"{rate:.0f}" for rate in found.values()), *ratios])
         for name, rate in found.items():
-            useful = rate * flop
+            useful = rate * sum(flop.values())
             limit.append([
                 of.name, name, f"{100 * padded[name]:.0f} %", f"{useful:.0f}", f"{100 * useful / plain_sgemm:.0f} %",
             ])  # fmt: skip
-        parts.append([of.name, *(f"{100 * share:.0f} %" for share in shares(of).values())])
+        of_products = flop["routing"] / sum(flop.values())
+        parts.append([of.name, *(f"{100 * share:.0f} %" for share in (*shares(of).values(), of_products))])
         print(speed[-1], limit[-3:], parts[-1], flush=True)
     header = ["texts a second", OURS, SAME, SHUFFLED, "times faster, same batches", "times faster, shuffled"]
     measure.write_section(
@@ -268,7 +269,7 @@ def main() -> None:
         [
             measure.machine(), "", *measure.table(header, speed), "",
             *measure.table(["", "", "padding", "useful GFLOP/s", "of a plain product"], limit), "",
-            *measure.table(["share of our step", *PARTS], parts),
+            *measure.table(["share of our step", *PARTS, "routing, of the arithmetic"], parts),
         ],
     )  # fmt: skip
 
