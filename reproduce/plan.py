@@ -10,7 +10,7 @@ from typing import Any
 
 from reproduce.controls import CONTROLS
 from reproduce.data import TANG, WARM_UP, present
-from reproduce.recipe import BASE, OF_PHRASES, PHRASES, TRIALS, WARM
+from reproduce.recipe import BASE, OF_PHRASES, PHRASES, STUDENT, TRIALS, WARM
 from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
@@ -217,11 +217,17 @@ def warm_up() -> Iterator[Run]:
         yield Run(f"{WARM_UP}{data}", variant, 0, scored=False)
 
 
-def best(name: str = "best", taught_by: Callable[[str], Iterator[Run]] = lambda data: iter(())) -> Iterator[Run]:
-    """The preset that the search led to, scored; with the teachers of its data, where it has some."""
+def best() -> Iterator[Run]:
+    """The preset that the search led to, scored."""
     for seed, data in product(range(5), PHRASES):
-        names = tuple(run.name for run in taught_by(data))
-        yield Run(data, Variant(name, "best", vectors=RECIPE_VECTORS, teachers=names), seed)
+        yield Run(data, Variant("best", "best", vectors=RECIPE_VECTORS), seed)
+
+
+def distilled() -> Iterator[Run]:
+    """The same with the teachers of its data."""
+    for seed, data in product(range(5), PHRASES):
+        names = tuple(run.name for run in teachers(data))
+        yield Run(data, Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names), seed)
 
 
 def tang(data: str) -> Iterator[Run]:
@@ -243,7 +249,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "recipe": recipe,
     "best": best,
     "teachers": teachers,
-    "distilled": partial(best, "distilled", teachers),
+    "distilled": distilled,
     **{data: partial(tang, data) for data in TANG},
 }
 
