@@ -1,6 +1,6 @@
 """Recurrent encoders on reversed rows against packed sequences, and what a pass through a level costs.
 
-python benchmarks/encoder.py            rewrites the tables of docs/performance.md (about 15 minutes)
+python benchmarks/encoder.py            rewrites the tables of docs/performance.md (about 25 minutes)
 python benchmarks/encoder.py --long     that of 1,000 to 8,000 tokens alone, one call of each (about 20 minutes)
 """
 
@@ -143,7 +143,7 @@ def sgemm() -> float:
 
 def memory() -> list[str]:
     rows = []
-    for batch, tokens in SHAPES:
+    for batch, tokens in SHAPES + LONG:
         peak = {
             name: measure.peak_megabytes(__file__, encoder="bilstm", batch=batch, tokens=tokens, contender=name)
             for name in (OURS, GROUPED, PACKED)
