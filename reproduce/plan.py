@@ -218,13 +218,13 @@ def warm_up() -> Iterator[Run]:
 
 
 def best() -> Iterator[Run]:
-    """The preset that the search led to, scored."""
+    """The preset that the search led to, scored; every seed goes on with the same warm-up."""
     for seed, data in product(range(5), PHRASES):
-        yield Run(data, Variant("best", "best", vectors=RECIPE_VECTORS), seed)
+        yield Run(data, Variant("best", "best", vectors=RECIPE_VECTORS, start=f"{WARM_UP}{data}/warm-up/0"), seed)
 
 
 def distilled() -> Iterator[Run]:
-    """The same with the teachers of its data."""
+    """The same preset without the warm-up, with the teachers of its data."""
     for seed, data in product(range(5), PHRASES):
         names = tuple(run.name for run in teachers(data))
         yield Run(data, Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names), seed)
