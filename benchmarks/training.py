@@ -31,7 +31,7 @@ from routepool.text import Encoded, Tokenizer
 from routepool.training import Examples, Hook, Objective, StepReport, Trainer
 
 OURS, SAME, SHUFFLED = "routepool", "plain, same batches", "plain, shuffled"
-WINDOW, ROUNDS = 256, 5
+WINDOW, ROUNDS = 256, 3
 CUT = TextConfig(max_words=40, max_sentences=40)  # as in the released code; longer ones do not fit the plain model
 
 
