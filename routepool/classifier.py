@@ -82,7 +82,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     >>> labels = ["glad", "sad"] * 10
     >>> model = TextClassifier(aggregator="mean", vectors="none", hidden_size=8, validation_fraction=None,
     ...                        epochs=5, learning_rate=0.05, random_state=0)
-    >>> model.fit(texts, labels).predict(["merry bread", "gloomy bread"])
+    >>> model.fit(texts, labels).predict(["a merry tea", "a gloomy tea"])
     array(['glad', 'sad'], dtype='<U4')
     """
 
