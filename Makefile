@@ -64,6 +64,7 @@ load-test: install
 benchmark: install
 	$(BIN)/python benchmarks/routing.py
 	$(BIN)/python benchmarks/encoder.py
+	$(BIN)/python benchmarks/encoder.py --long
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/documents.py
 

@@ -81,8 +81,8 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     >>> texts = ["a merry day", "a gloomy day", "merry tea", "gloomy tea"] * 5
     >>> labels = ["glad", "sad"] * 10
     >>> model = TextClassifier(aggregator="mean", vectors="none", hidden_size=8, validation_fraction=None,
-    ...                        epochs=5, learning_rate=0.05, random_state=0)
-    >>> model.fit(texts, labels).predict(["a merry tea", "a gloomy tea"])
+    ...                        epochs=10, learning_rate=0.02, random_state=0)
+    >>> model.fit(texts, labels).predict(["merry bread", "gloomy bread"])
     array(['glad', 'sad'], dtype='<U4')
     """
 

@@ -10,7 +10,7 @@ _LEVELS = 2**16  # a share is met to one part of this
 
 
 class Dropout(nn.Dropout):
-    """Dropout that draws 16 bits for a value where torch draws a number: a third of the time on a processor.
+    """Dropout that draws 16 bits for a value where torch draws a number: cheaper on a processor, where it shows.
 
     The share is rounded to a multiple of 1/65536, and what stays is scaled by what that leaves.
 

@@ -146,7 +146,7 @@ def test_levels_above_the_pretrained_one_are_ordinary_encoders(folder: Path) -> 
 def test_it_learns_fine_tuned(folder: Path) -> None:
     preset = settings(folder, epochs=16, patience=16, smallest_batch=8, learning_rate=5e-3, l2=0.0)
     fitted = fit(planted.task(), preset)
-    assert fitted.progress.best_score >= 0.8  # 0.88 to 0.96 with other seeds
+    assert fitted.progress.best_score >= 0.9
 
 
 def test_a_frozen_encoder_keeps_its_weights_and_drops_nothing_out(folder: Path) -> None:
