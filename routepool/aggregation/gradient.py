@@ -55,7 +55,7 @@ class LinearRoutingGradient(torch.autograd.Function):
     def backward(ctx: Any, of_capsules: Tensor, of_coupling: Tensor) -> tuple[Tensor | None, ...]:
         """From the last round to the first; the products over all rounds at the end."""
         states, weight, bias, real = ctx.saved_tensors
-        of_states, of_weight = _Products(), _Products()
+        of_states, of_weight = _SumOfProducts(), torch.zeros_like(weight)
         of_bias, of_logits = torch.zeros_like(bias), torch.zeros_like(of_coupling)
         for number in reversed(range(len(ctx.rounds))):
             this: Round = ctx.rounds[number]
@@ -63,7 +63,7 @@ class LinearRoutingGradient(torch.autograd.Function):
             total = this.coupling.sum(-1, keepdim=True)
             incoming, of_total = _through_average(this.sums, total, of_capsules, average=ctx.routing.average)
             of_pooled = torch.einsum("bmc,mcd->bmd", incoming, weight)
-            of_weight.add(incoming, ctx.messages.pooled[number].expand_as(of_pooled))
+            of_weight.baddbmm_(*_by_capsule(incoming, ctx.messages.pooled[number].expand_as(of_pooled)))
             of_states.add(this.coupling, of_pooled if number else of_pooled.sum(1, keepdim=True))
             of_bias += (incoming * total).sum(0)
             if number == 0:  # its coupling is a constant
@@ -75,32 +75,34 @@ class LinearRoutingGradient(torch.autograd.Function):
             before: Round = ctx.rounds[number - 1]
             of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
             of_states.add(of_logits, ctx.messages.queries[number - 1])
-            of_weight.add(before.capsules, of_query)
+            of_weight.baddbmm_(*_by_capsule(before.capsules, of_query))
             of_bias += (before.capsules * of_constant).sum(0)
             of_capsules = torch.einsum("bmd,mcd->bmc", of_query, weight) + of_constant * bias
             of_coupling = torch.zeros_like(of_coupling)
         wanted = ctx.needs_input_grad[0]
-        return of_states.over_capsules() if wanted else None, of_weight.over_batch(), of_bias, None, None
+        return of_states.value() if wanted else None, of_weight, of_bias, None, None
 
 
-class _Products:
-    """A sum of products, held as its factors until all are known."""
+class _SumOfProducts:
+    """Held as its factors until all are known, so that (B, T, D) is written once."""
 
     def __init__(self) -> None:
         self.left: list[Tensor] = []
         self.right: list[Tensor] = []
 
     def add(self, left: Tensor, right: Tensor) -> None:
+        """(B, M, T) and (B, M, D)."""
         self.left.append(left)
         self.right.append(right)
 
-    def over_capsules(self) -> Tensor:
-        """(B, M, T) and (B, M, D) -> (B, T, D)."""
+    def value(self) -> Tensor:
+        """(B, T, D)."""
         return torch.bmm(torch.cat(self.left, dim=1).mT, torch.cat(self.right, dim=1))
 
-    def over_batch(self) -> Tensor:
-        """(B, M, C) and (B, M, D) -> (M, C, D)."""
-        return torch.einsum("bmc,bmd->mcd", torch.cat(self.left), torch.cat(self.right))
+
+def _by_capsule(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """(B, M, C) and (B, M, D) -> (M, C, B) and (M, B, D): factors of the weights' gradient, not copied."""
+    return left.permute(1, 2, 0), right.transpose(0, 1)
 
 
 def _through_average(sums: Tensor, total: Tensor, of_capsules: Tensor, *, average: bool) -> tuple[Tensor, Tensor]:

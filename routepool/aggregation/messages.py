@@ -33,7 +33,7 @@ class LinearMessages:
         pooled = torch.bmm(coupling, self.states)
         self.pooled.append(pooled)
         linear = torch.einsum("bmd,mcd->bmc", pooled, self.weight)
-        return linear + coupling.sum(-1, keepdim=True) * self.bias
+        return torch.addcmul(linear, coupling.sum(-1, keepdim=True), self.bias)
 
     def agreement(self, capsules: Tensor) -> Tensor:
         query = torch.einsum("bmc,mcd->bmd", capsules, self.weight)
