@@ -1,4 +1,4 @@
-"""Recurrent encoders on reversed rows against packed sequences, and what a pass through a level costs.
+"""Recurrent encoders on reversed rows against packed sequences, and what a pass costs beside its tokens.
 
 python benchmarks/encoder.py            rewrites the tables of docs/performance.md (about 25 minutes)
 python benchmarks/encoder.py --long     that of 1,000 to 8,000 tokens alone, one call of each (about 20 minutes)
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from routepool.aggregation import MeanPooling, StandardRouting
+from routepool.aggregation import Aggregator, MaxPooling, MeanPooling, StandardRouting
 from routepool.encoding import BiGRU, BiLSTM, Encoder
 from routepool.model import Level
 from routepool.training.buffers import kept_buffers
@@ -155,32 +155,47 @@ def memory() -> list[str]:
     return measure.table(["batch x tokens", OURS, GROUPED, PACKED], rows)
 
 
-def pass_cost() -> list[str]:
-    """A level timed on rows x tokens of many shapes: what a pass costs beside its tokens."""
-    grid = [(rows, tokens) for rows in (1, 4, 16, 64) for tokens in (5, 10, 20, 40)]
-    level = Level(BiLSTM(300, HIDDEN), StandardRouting(2 * HIDDEN))
+def pass_costs() -> list[str]:
+    """Forward and backward on rows x tokens of many shapes: what a pass costs beside its rows and their tokens."""
+    parts: dict[str, Encoder | Aggregator] = {
+        "bilstm, 100": BiLSTM(100, HIDDEN),
+        "bilstm, 300": BiLSTM(300, HIDDEN),
+        "routing": StandardRouting(2 * HIDDEN),
+        "max": MaxPooling(2 * HIDDEN),
+    }
+    rows = []
+    for name, part in parts.items():
+        a_pass, a_row, a_token = _costs(part)
+        rows.append([name, *(f"{cost:.3f}" for cost in (a_pass, a_row, a_token)), f"{a_pass / a_token:.0f}"])
+        print(rows[-1], flush=True)
+    return measure.table(["milliseconds of", "a pass", "a row", "a token", "a pass, in tokens"], rows)
+
+
+def _costs(part: Encoder | Aggregator) -> list[float]:
+    grid = list(product((1, 4, 16, 64), (5, 10, 20, 40)))
 
     def call(rows: int, tokens: int) -> Callable[[], object]:
-        states = torch.randn(rows, tokens, 300, requires_grad=True)
+        states = torch.randn(rows, tokens, part.in_features, requires_grad=True)
         mask = torch.ones(rows, tokens, dtype=torch.bool)
-        return lambda: torch.autograd.backward(level(states, mask).sum())
+
+        def run() -> None:
+            made = part(states, mask)
+            torch.autograd.backward((made if isinstance(part, Encoder) else made[0]).sum())
+
+        return run
 
     took = measure.milliseconds({f"{rows} x {tokens}": call(rows, tokens) for rows, tokens in grid})
-    times = np.array(list(took.values()))
     # Relative errors count: the cheap shapes tell what a pass costs.
-    shapes = np.array([[1.0, rows * tokens] for rows, tokens in grid]) / times[:, None]
-    (constant, slope), *_ = np.linalg.lstsq(shapes, np.ones(len(grid)), rcond=None)
-    header = ["rows x tokens", *(name for name in took)]
-    figures = ["milliseconds", *(f"{value:.1f}" for value in took.values())]
-    return [*measure.table(header, [figures]), "", f"A pass costs as much as {constant / slope:.0f} tokens."]
+    shapes = np.array([[1.0, rows, rows * tokens] for rows, tokens in grid]) / np.array(list(took.values()))[:, None]
+    costs, *_ = np.linalg.lstsq(shapes, np.ones(len(grid)), rcond=None)
+    return [float(cost) for cost in costs]
 
 
 if __name__ == "__main__" and not measure.print_peak_of(prepare):
     with kept_buffers():  # as in training; all contenders alike
-        lines = long_times() if "--long" in sys.argv else times()
-    if "--long" in sys.argv:
-        measure.write_section("encoder-long", lines)
-    else:
-        measure.write_section("encoder-times", [measure.machine(), "", *lines])
-        measure.write_section("encoder-memory", memory())
-        measure.write_section("encoder-pass", pass_cost())
+        if "--long" in sys.argv:
+            measure.write_section("encoder-long", long_times())
+        else:
+            measure.write_section("encoder-times", [measure.machine(), "", *times()])
+            measure.write_section("encoder-pass", pass_costs())
+            measure.write_section("encoder-memory", memory())

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from plain_model import PlainModel, train
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from routepool.aggregation import StandardRouting
 from routepool.batching import Batch, SlidingBucket, length_of
 from routepool.config import ModelConfig, TextConfig, TrainingConfig, change, preset
 from routepool.datasets import Dataset, load_named
@@ -196,11 +197,16 @@ def padding(of: Race) -> dict[str, float]:
         real = computed = 0
         for rows in of.batches(0, shuffled=name == SHUFFLED):
             mask = Batch.of(of.encoded, rows, of.model.depth).mask
-            groups = group_rows(torch.from_numpy(mask).flatten(0, -2)) if name == OURS else []
             real += int(mask.sum())
-            computed += sum(len(some.rows) * some.longest for some in groups) or mask.size
+            computed += encoded_words(torch.from_numpy(mask).flatten(0, -2)) if name == OURS else mask.size
         shares[name] = 1 - real / computed
     return shares
+
+
+def encoded_words(mask: torch.Tensor) -> int:
+    """With padding, as a level of routing reads them: in groups for routing, each in groups for the encoder."""
+    groups = (group_rows(mask[some, :cut]) for some, cut in group_rows(mask, StandardRouting.pass_cost))
+    return sum(len(part.rows) * part.longest for group in groups for part in group)
 
 
 PARTS = {

@@ -85,7 +85,10 @@ class Level(nn.Module):
         return vectors.reshape(*mask.shape[:-1], -1), weights.reshape(*mask.shape, -1)
 
     def _read(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        vectors, weights = self.aggregator(self._encode(rows, mask), mask)
+        return self._aggregate(self._encode(rows, mask), mask)
+
+    def _aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        vectors, weights = self.aggregator(states, mask)
         return self.after_aggregator(vectors), weights
 
     def _encode(self, rows: Tensor, mask: Tensor) -> Tensor:
@@ -97,13 +100,20 @@ class Level(nn.Module):
         return encoded
 
     def _read_grouped(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        groups = group_rows(mask)
-        if not groups or mask.shape == (len(groups[0].rows), groups[0].longest):
+        """In groups for the aggregator, each in smaller groups for the encoder, which asks more of a token."""
+        groups = group_rows(mask, self.aggregator.pass_cost)
+        if not groups or mask.all():
             return self._read(rows, mask)
-        vectors, weights = zip(*(self._read(rows[some, :cut], mask[some, :cut]) for some, cut in groups), strict=True)
+        read = [self._read_group(rows[some, :cut], mask[some, :cut]) for some, cut in groups]
         order = torch.cat([group.rows for group in groups])
-        full_length = [functional.pad(part, (0, 0, 0, mask.shape[1] - part.shape[1])) for part in weights]
-        return _put_back(torch.cat(vectors), order, len(rows)), _put_back(torch.cat(full_length), order, len(rows))
+        vectors = torch.cat([of_group for of_group, _ in read])
+        weights = _stacked([of_group for _, of_group in read], mask.shape[1])
+        return _put_back(vectors, order, len(rows)), _put_back(weights, order, len(rows))
+
+    def _read_group(self, rows: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows in the order of their lengths, the longest first, which the groups for the encoder leave as it is."""
+        states = [self._encode(rows[some, :cut], mask[some, :cut]) for some, cut in group_rows(mask)]
+        return self._aggregate(_stacked(states, mask.shape[1]), mask)
 
 
 class Classifier(nn.Module):
@@ -193,6 +203,13 @@ def construct(table: Registry[type[Part]], name: str, options: Mapping[str, Any]
         if option not in known:
             raise unknown(f"option of {name}", option, known)
     return cls(*sizes, **options)
+
+
+def _stacked(parts: Sequence[Tensor], tokens: int) -> Tensor:
+    """Rows (N, up to tokens, D) of several parts behind one another, padded with zeros: (all N, tokens, D)."""
+    if len(parts) == 1 and parts[0].shape[1] == tokens:
+        return parts[0]
+    return torch.cat([functional.pad(part, (0, 0, 0, tokens - part.shape[1])) for part in parts])
 
 
 def _put_back(rows: Tensor, order: Tensor, number: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routepool.grouping import PASS_COST, group_rows
+from routepool.grouping import group_rows
 
 lengths_of_rows = st.lists(st.integers(0, 300), min_size=0, max_size=40)
 
@@ -24,16 +24,23 @@ def test_every_row_that_has_tokens_is_in_one_group_long_enough(lengths: list[int
         assert group.longest == max(lengths[row] for row in group.rows.tolist())
 
 
-@given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=8))
-def test_no_other_cut_of_the_sorted_rows_is_cheaper(lengths: list[int]) -> None:
+@given(lengths=st.lists(st.integers(1, 300), min_size=1, max_size=8), pass_cost=st.integers(0, 1000))
+def test_no_other_cut_of_the_sorted_rows_is_cheaper(lengths: list[int], pass_cost: int) -> None:
     ordered = sorted(lengths, reverse=True)
 
     def cost(cuts: tuple[int, ...]) -> int:
-        return sum(ordered[start] * (end - start) + PASS_COST for start, end in pairwise((0, *cuts, len(ordered))))
+        return sum(ordered[start] * (end - start) + pass_cost for start, end in pairwise((0, *cuts, len(ordered))))
 
     inner = range(1, len(ordered))
     cheapest = min(cost(cuts) for number in range(len(ordered)) for cuts in combinations(inner, number))
-    assert sum(group.longest * len(group.rows) + PASS_COST for group in group_rows(mask_of(lengths))) == cheapest
+    groups = group_rows(mask_of(lengths), pass_cost)
+    assert sum(group.longest * len(group.rows) + pass_cost for group in groups) == cheapest
+
+
+@given(lengths=lengths_of_rows)
+def test_sorted_rows_stay_in_order(lengths: list[int]) -> None:
+    groups = group_rows(mask_of(sorted(lengths, reverse=True)))
+    assert [row for group in groups for row in group.rows.tolist()] == list(range(sum(map(bool, lengths))))
 
 
 def test_a_row_is_cut_behind_its_last_token_though_it_has_gaps() -> None:

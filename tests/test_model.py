@@ -37,6 +37,12 @@ def draw(shape: tuple[int, ...], seed: int = 0) -> tuple[Tensor, Tensor]:
     return ids * mask, mask
 
 
+def of_lengths(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    """Ids and mask of a sentence for each length."""
+    mask = torch.arange(300) < torch.tensor(lengths).unsqueeze(1)
+    return torch.randint(1, 50, mask.shape, generator=torch.Generator().manual_seed(0)) * mask, mask
+
+
 shapes = st.integers(1, 3).flatmap(lambda depth: st.tuples(*[st.integers(1, 5)] * (depth + 1)))
 
 
@@ -87,16 +93,30 @@ def test_a_text_of_nothing_has_finite_logits(depth: int) -> None:
     assert build(depth)(ids, ids != 0).isfinite().all()
 
 
-@pytest.mark.parametrize("grouped", [True, False])
-def test_gradients_of_both_paths_are_the_same(grouped: bool) -> None:
-    model, (ids, mask) = build(depth=2).double(), draw((3, 4, 5))
-    torch.autograd.backward(model(ids, mask, grouped=grouped).square().sum())
-    gradients = {name: parameter.grad.to_dense() for name, parameter in model.named_parameters()}  # type: ignore[union-attr]
+@given(lengths=st.lists(st.integers(0, 300), min_size=1, max_size=8), pass_cost=st.sampled_from([0, 64, 1024]))
+def test_many_groups_give_the_numbers_and_gradients_of_the_dense_path(lengths: list[int], pass_cost: int) -> None:
+    model, (ids, mask) = build().double(), of_lengths(lengths)
+    model.levels[0].aggregator.pass_cost = pass_cost  # type: ignore[union-attr]
+    logits, gradients = logits_and_gradients(model, ids, mask, grouped=True)
+    expected, of_dense = logits_and_gradients(model, ids, mask, grouped=False)
+    torch.testing.assert_close(logits, expected)
+    torch.testing.assert_close(gradients, of_dense)
+
+
+def logits_and_gradients(model: Classifier, ids: Tensor, mask: Tensor, *, grouped: bool) -> tuple[Tensor, list[Tensor]]:
     model.zero_grad()
-    torch.autograd.backward(model(ids, mask, grouped=not grouped).square().sum())
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None
-        torch.testing.assert_close(parameter.grad.to_dense(), gradients[name])
+    logits = model(ids, mask, grouped=grouped)
+    torch.autograd.backward(logits.square().sum())
+    return logits, [parameter.grad.to_dense() for parameter in model.parameters() if parameter.grad is not None]
+
+
+def test_an_encoder_has_smaller_groups_than_routing() -> None:
+    level, (ids, mask) = build().levels[0], of_lengths([3, 200, 0, 200, 3, 3])
+    shapes: dict[str, list[tuple[int, ...]]] = {"encoder": [], "aggregator": []}
+    for name, seen in shapes.items():
+        level.get_submodule(name).register_forward_hook(lambda _, given, __, seen=seen: seen.append(given[1].shape))
+    level(ids, mask)
+    assert shapes == {"encoder": [(2, 200), (3, 3)], "aggregator": [(5, 200)]}
 
 
 def test_levels_may_differ_and_share_nothing() -> None:

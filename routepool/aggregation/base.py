@@ -32,6 +32,7 @@ class Aggregator(nn.Module):
     8
     """
 
+    pass_cost = 64  # of a call, in tokens it could read instead: by it a level groups rows of near-equal length
     units = 1  # parts of equal size that the vector is made of: capsules, rows of attention
 
     def __init__(self, in_features: int, out_features: int) -> None:

@@ -40,6 +40,7 @@ class _Routing(Aggregator):
     """
 
     axis: int
+    pass_cost = 1024  # the capsules' matrices are read in every round (benchmarks/encoder.py)
 
     def __init__(
         self,
