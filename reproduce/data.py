@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce.review_sentences import sentences_of_reviews
+from routepool.config import PHRASES
 from routepool.datasets import Dataset, Example, Parts, load_named, split
 from routepool.datasets.named import ENVIRONMENT
 
 SIZES = (5000, 1000, 5000)  # of train, dev and test
 _PARTS_OF = {"imdb-5000": "imdb-reviews", "imdb-ratings-5000": "imdb-reviews-ratings"}
 WARM_UP, WARM_UP_SENTENCES = "warm-up-", 100_000
+GRADED = "-graded"  # the texts and labels of SST-1's phrases, to be scored on SST-2
 _CLASSES = {
     2: {stars: "0" if stars < 6 else "1" for stars in range(1, 11)},
     5: {1: "0", 2: "0", 3: "1", 4: "1", 7: "3", 8: "3", 9: "4", 10: "4"},
@@ -35,9 +37,17 @@ def load(name: str, *, at_most: int | None = None) -> Parts:
     parts = load_named(known_set(name))
     if name.startswith(WARM_UP):
         parts = parts._replace(train=_with_reviews(parts.train, _CLASSES[len(parts.train.labels)]))
+    if name.endswith(GRADED):
+        parts = parts._replace(train=_without(load_named("sst1-phrases").train, parts.dev, parts.test))
     if name in _PARTS_OF:
         parts = Parts(*(_some(part, size) for part, size in zip(parts, SIZES, strict=True)))
     return parts if at_most is None else Parts(*(_some(part, at_most) for part in parts))
+
+
+def _without(train: Dataset, *held: Dataset) -> Dataset:
+    """The examples whose text is in none of the others."""
+    known = {example.text for part in held for example in part.examples}
+    return train.select([row for row, example in enumerate(train.examples) if example.text not in known])
 
 
 def _with_reviews(train: Dataset, classes: dict[int, str]) -> Dataset:
@@ -56,7 +66,12 @@ def present(name: str) -> bool:
 
 def known_set(name: str) -> str:
     """The known set that the texts come from, whose texts may be tokenised already."""
-    return _PARTS_OF.get(name, name.removeprefix(WARM_UP))
+    return _PARTS_OF.get(name, name.removeprefix(WARM_UP).removesuffix(GRADED))
+
+
+def scored_set(name: str) -> str:
+    """The set whose dev and test parts score a model: phrases are only learned from."""
+    return name.removesuffix(GRADED).removesuffix(PHRASES)
 
 
 def fingerprint(parts: Parts) -> str:

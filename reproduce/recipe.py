@@ -4,7 +4,8 @@ from typing import Any
 
 VECTORS = "vectors/glove.6B.100d.f16.npz,wordllama"
 PHRASES = ("sst2-phrases", "sst1-phrases")
-# Where the search begins. What goes on with the warm-up has a name that ends in it, what has teachers begins so.
+GRADED_PHRASES = "sst2-phrases-graded"
+# Where the search begins. What goes on with the warm-up has a name that ends in it.
 BASE: dict[str, Any] = {
     "aggregator": "routing",
     "average": False,
@@ -23,20 +24,9 @@ STUDENT: dict[str, Any] = {**LINEAR, "dropout": 0.3}  # what it learns is soft: 
 TRIALS: dict[str, dict[str, Any]] = {
     "base": {},
     "linear": LINEAR,
-    "linear-shuffled": {**LINEAR, "window": 1_000_000},
-    "linear-regular": {**LINEAR, "average": True, "dropout": 0.6, "word_dropout": 0.2},
     "linear-max": {**LINEAR, "aggregator": "max"},  # is it routing that sets the limit?
-    "linear-dropout-0.3": {**LINEAR, "dropout": 0.3},
-    "linear-frozen": {**LINEAR, "frozen_epochs": 3},
-    "linear-phrase-weight-0.3": {**LINEAR, "phrase_weight": 0.3},
     "linear-average": {**LINEAR, "average": True},
-    "linear-word-dropout-0.1": {**LINEAR, "word_dropout": 0.1},
-    "linear-locked": {**LINEAR, "dropout_kind": "locked"},
-    "linear-last-weights": {**LINEAR, "average_weights": 0.0},
     "linear-warm": LINEAR,
-    "linear-batch-128": {**LINEAR, "batch_size": 128, "smallest_batch": 128},
-    "student-dropout-0.5": LINEAR,
-    "student-dropout-0.3": STUDENT,
 }
 
 # A warm-up on sentences of reviews, one pass.

@@ -1,14 +1,22 @@
 """Results -> tables of the recipe: what the search tried, and what its best setting and its students reach."""
 
 from reproduce import paper
+from reproduce.data import scored_set
 from reproduce.formatting import DATA, Table, count, spread
 from reproduce.plan import SENTENCES, Run, recipe, teachers
 from reproduce.reading import Results
-from reproduce.recipe import BASE, PHRASES
+from reproduce.recipe import BASE, GRADED_PHRASES
 
+AFTER_WARM_UP, TAUGHT = (
+    "preset `best`, after a warm-up on IMDB sentences",
+    "preset `best`, taught by the encoders below",
+)
 REACHED = {
-    "best": "preset `best`, after a warm-up on IMDB sentences",
-    "distilled": "preset `best`, taught by the encoders below",
+    ("best", "sst2-phrases"): AFTER_WARM_UP,
+    ("best", GRADED_PHRASES): f"{AFTER_WARM_UP}, from the grades of SST-1's phrases",
+    ("best", "sst1-phrases"): AFTER_WARM_UP,
+    ("distilled", "sst2-phrases"): TAUGHT,
+    ("distilled", "sst1-phrases"): TAUGHT,
 }
 
 
@@ -29,7 +37,7 @@ def trials(results: Results) -> Table:
 def _changed(run: Run) -> list[str]:
     """How a trial differs from the first one."""
     settings = [f"{key}={value}" for key, value in run.variant.changes.items() if BASE.get(key) != value]
-    return settings + ["after the warm-up"] * bool(run.variant.start) + ["taught"] * bool(run.variant.teachers)
+    return settings + ["after the warm-up"] * bool(run.variant.start)
 
 
 def reached(results: Results) -> Table:
@@ -39,8 +47,8 @@ def reached(results: Results) -> Table:
         ["the paper, vectors of 300", DATA[data], "-", f"{paper.REPORTED['routing'][data]:.1f}"] for data in SENTENCES
     ]
     rows = [[*row, "-", "-"] for row in rows]
-    for variant, name in REACHED.items():
-        rows += [[name, DATA[data.removesuffix("-phrases")], *_scores(results, data, variant)] for data in PHRASES]
+    for (variant, data), name in REACHED.items():
+        rows.append([name, DATA[scored_set(data)], *_scores(results, data, variant)])
     return Table(header, rows)
 
 

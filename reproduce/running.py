@@ -20,7 +20,7 @@ from reproduce.plan import FOLDER, LEDGER, MODELS, RESULTS, Run, every_run
 from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
-from routepool.config import PHRASES, Preset, split_source
+from routepool.config import Preset, split_source
 from routepool.datasets import Parts
 from routepool.model import Classifier
 from routepool.persistence import load, save
@@ -76,7 +76,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     start = load(MODELS / run.variant.start) if run.variant.start else None
     fitted = fit(task, on_this_machine(preset), hooks=[curve], start=start, precision=run.variant.precision)
     found: dict[str, Any] = {
-        "dataset": run.data.removesuffix(PHRASES),
+        "dataset": data.scored_set(run.data),
         "trained_on": run.data,
         "variant": run.variant.name,
         "preset": run.variant.preset,

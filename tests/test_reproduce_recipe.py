@@ -12,24 +12,32 @@ import reproduce.review_sentences
 from reproduce import data, plan, running, teaching
 from reproduce.ledger import Ledger
 from reproduce.plan import Run, Variant, hindrance, planned
+from routepool.training import Task
 
 SENTENCES = ["1\ta warm and lovely film", "0\ta cold and dull film", "1\tlovely", "0\tdull ."]
 PHRASES = ["1\twarm", "0\tdull", "0\tcold and dull"]
+FINE_PHRASES = ["3\twarm", "0\tdull", "2\ta film", "1\tdull . dev 0"]
 REVIEWS = ["9\t1\tLovely. It's a warm day, and we don't mind.", "2\t0\tDull stuff. A very cold day it was!"]
 TINY: dict[str, Any] = {"embedding_size": 6, "hidden_size": 4, "head_size": 4, "epochs": 1, "aggregator": "max"}
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for inner in ("sst2", "sst_phrases", "imdb_reviews"):
+    for inner in ("sst1", "sst2", "sst_phrases", "imdb_reviews"):
         (tmp_path / inner).mkdir()
     for part in ("train", "dev", "test"):
         rows = [f"{row} {part} {number}" for number in range(4) for row in SENTENCES]
-        (tmp_path / "sst2" / f"{part}.tsv").write_text("\n".join(rows) + "\n")
+        for inner in ("sst1", "sst2"):
+            (tmp_path / inner / f"{part}.tsv").write_text("\n".join(rows) + "\n")
     reviews = [
         f"{row} Again {number} times {part}." for number in range(8) for row in REVIEWS for part in ("on", "off")
     ]
-    files = {"sst_phrases/binary.phrases.train": PHRASES, "imdb_reviews/train": reviews, "imdb_reviews/test": REVIEWS}
+    files = {
+        "sst_phrases/binary.phrases.train": PHRASES,
+        "sst_phrases/fine.phrases.train": FINE_PHRASES,
+        "imdb_reviews/train": reviews,
+        "imdb_reviews/test": REVIEWS,
+    }
     for name, lines in files.items():
         (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
     monkeypatch.setenv("ROUTEPOOL_DATA", str(tmp_path))
@@ -79,6 +87,24 @@ def test_a_student_learns_what_a_kept_model_answers_and_another_goes_on_with_it(
     third = execute(folder, later)
     assert third["start"] == teacher.name
     assert third["parameters"] == first["parameters"]
+
+
+def test_grades_are_learned_from_the_fine_labels_and_scored_on_two(folder: Path) -> None:
+    run = Run("sst2-phrases-graded", Variant("graded", "default", TINY, ""), 0)
+    parts = data.load(run.data)
+    texts = [example.text for example in parts.train.examples]
+    assert "dull . dev 0" not in texts  # it is one of dev
+    task = teaching.taught(run, Task(parts.train.examples, parts.dev.examples, parts.train.labels), parts)
+    assert task.labels == ("0", "1")
+    assert not any(example.labels for example in task.train)
+    assert task.teacher_logits is not None
+    graded = dict(zip(texts, task.teacher_logits.tolist(), strict=True))
+    assert graded["warm"] == [-1.25, 1.25]
+    assert graded["dull"] == [2.5, -2.5]
+    assert graded["a film"] == [0.0, 0.0]
+    found = execute(folder, run)
+    assert (found["dataset"], found["trained_on"]) == ("sst2", run.data)
+    assert set(found["test_predictions"]) <= {"0", "1"}
 
 
 def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> None:
