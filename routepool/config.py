@@ -6,7 +6,7 @@ registries and the classes themselves, so a newly registered class needs no entr
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self, TypeVar
 
 from routepool.errors import InputError, unknown
@@ -268,6 +268,13 @@ def _released(dataset: str) -> Preset:
     )
 
 
+def _cnn(dataset: str) -> Preset:
+    """CNN-non-static of Kim 2014, which the paper's table 3 cites, with the paper's head and training."""
+    kim: dict[str, Any] = {"encoder": "cnn", "hidden_size": 100, "dropout": 0.5, "dropout_places": ("aggregator",)}
+    paper = _paper(dataset)
+    return replace(paper, model=change(paper.model, aggregator="max", **kim))
+
+
 def _best() -> Preset:
     """What does best on SST with its labelled phrases: chosen on dev, docs/reproduction.md has the search."""
     steps: dict[str, Any] = {"epochs": 3, "patience": 3, "smallest_batch": 64, "window": 256, "replacement": False}
@@ -279,6 +286,7 @@ def _best() -> Preset:
 
 PRESETS: dict[str, Preset] = {
     **{f"best-{dataset}": _best() for dataset in ("sst1", "sst2")},
+    **{f"cnn-{dataset}": _cnn(dataset) for dataset in ("sst1", "sst2")},
     **{f"paper-{dataset}": _paper(dataset) for dataset in _TABLE_2},
     **{f"released-{dataset}": _released(dataset) for dataset in _TABLE_2},
 }
@@ -287,7 +295,8 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str) -> Preset:
     """The settings of that name.
 
-    `paper-SET` follows the text and table 2, `released-SET` the authors' code, `best-SET` what does best on dev.
+    `paper-SET` follows the text and table 2, `released-SET` the authors' code, `best-SET` what does best on dev, and
+    `cnn-SET` is the convolution that the paper compares with.
 
     >>> preset("paper-sst2").training.learning_rate
     0.0003

@@ -25,7 +25,7 @@ from routepool.errors import InputError, unknown
 
 DOCUMENT_WORDS = 60  # a median above this, and texts are read as sentences of words
 OF_THE_PAPER = ("paper", "released")
-FAMILIES = (*OF_THE_PAPER, "best")
+FAMILIES = (*OF_THE_PAPER, "best", "cnn")
 GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
 
 _PARTS = ("aggregator", "encoder")
@@ -88,7 +88,7 @@ def preset_names() -> list[str]:
 def named_preset(
     name: str, *, data: str = "", document: bool = False, encoder: str = "", frozen: bool = False
 ) -> Preset:
-    """The preset of that name; `paper`, `released` and `best` are those of the data set, or of the set most like it.
+    """The preset of that name; one of `FAMILIES` is that of the data set, or of the set most like it.
 
     Args:
         name: one of `preset_names`.

@@ -58,7 +58,7 @@ def test_the_published_phrases_less_the_sentences_among_them(name: str, phrases:
 
 
 @pytest.mark.parametrize("name", ["sst1", "sst2"])
-@pytest.mark.parametrize("family", ["paper", "released", "best"])
+@pytest.mark.parametrize("family", ["paper", "released", "best", "cnn"])
 def test_settings_are_those_of_the_set_without_phrases(name: str, family: str) -> None:
     chosen = resolve(Asked(preset=family), data=f"{name}-phrases", texts=["warm"])
     assert chosen == replace(preset(f"{family}-{name}"), text=text_settings(name))

@@ -13,6 +13,7 @@ _TOLD = {
     "paper": "table 2 of the paper: the row of that set, else SST-2's, for documents IMDB's",
     "released": "the authors' code, likewise",
     "best": "what does best on SST with its labelled phrases (sst1-phrases, sst2-phrases); for sentences",
+    "cnn": "n-gram filters and max pooling (Kim 2014), trained as in the paper: a baseline for sentences",
 }
 
 
