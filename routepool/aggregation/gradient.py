@@ -1,4 +1,4 @@
-"""The gradient of linear routing by hand: one product for all rounds where autograd makes one for each."""
+"""The gradient of linear routing by hand: added up over the rounds where autograd builds one for each."""
 
 # B batch  T tokens  D features  M capsules  C capsule size
 
@@ -34,8 +34,8 @@ class Routing(Protocol):
 class LinearRoutingGradient(torch.autograd.Function):
     """Routing with linear messages, and its gradient through all iterations.
 
-    The numbers are autograd's (tests/test_routing.py). What is saved is that the gradients of the states (B, T, D) and
-    of the weights (M, C, D) are written once, not once for each of their 2 x iterations - 1 uses.
+    The numbers are autograd's (tests/test_routing.py). States (B, T, D) and weights (M, C, D) are used 2 x iterations
+    - 1 times: the gradient of the states is one product, that of the weights is added up in place.
     """
 
     @staticmethod
@@ -53,7 +53,7 @@ class LinearRoutingGradient(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_capsules: Tensor, of_coupling: Tensor) -> tuple[Tensor | None, ...]:
-        """From the last round to the first; the products over all rounds at the end."""
+        """From the last round to the first; the product for the states at the end."""
         states, weight, bias, real = ctx.saved_tensors
         of_states, of_weight = _SumOfProducts(), torch.zeros_like(weight)
         of_bias, of_logits = torch.zeros_like(bias), torch.zeros_like(of_coupling)
