@@ -32,6 +32,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks, shuffle
 from sklearn.utils.estimator_checks import _NotAnArray
 from sklearn.utils.validation import check_is_fitted
+from tiny_classifier import tiny
 
 from routepool import TextClassifier
 from routepool.errors import InputError
@@ -100,16 +101,6 @@ def indicator(number: int, labels: int, *, seed: int = 0) -> tuple[NDArray[Any],
     y = random.randint(0, 2, (number, labels))
     texts = [" ".join([*random.choice(FILLER, 3), *(CUES[i] for i in np.flatnonzero(row))]) for row in y]
     return np.array(texts, dtype=object), y
-
-
-def tiny(**values: Any) -> TextClassifier:
-    settings = {"head_size": 8, "replacement": False, "window": 16, "word_dropout": 0.0, **values.pop("settings", {})}
-    usual: dict[str, Any] = {
-        "aggregator": "mean", "encoder": "none", "vectors": "none", "embedding_size": 8, "hidden_size": 8,
-        "epochs": 2, "batch_size": 16, "learning_rate": 0.05, "dropout": 0.0, "validation_fraction": None,
-        "random_state": 0,
-    }  # fmt: skip
-    return TextClassifier(**{**usual, **values}, settings=settings)
 
 
 def learned(model: TextClassifier, X: Any) -> dict[str, Any]:
