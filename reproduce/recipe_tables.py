@@ -7,10 +7,8 @@ from reproduce.plan import SENTENCES, Run, recipe, teachers
 from reproduce.reading import Results
 from reproduce.recipe import BASE, GRADED_PHRASES
 
-AFTER_WARM_UP, TAUGHT = (
-    "preset `best`, after a warm-up on IMDB sentences",
-    "preset `best`, taught by the encoders below",
-)
+AFTER_WARM_UP = "preset `best`, after a warm-up on IMDB sentences"
+TAUGHT = "preset `best`, taught by the encoders below"
 REACHED = {
     ("best", "sst2-phrases"): AFTER_WARM_UP,
     ("best", GRADED_PHRASES): f"{AFTER_WARM_UP}, from the grades of SST-1's phrases",
