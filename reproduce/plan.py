@@ -224,9 +224,9 @@ def best() -> Iterator[Run]:
 
 
 def distilled() -> Iterator[Run]:
-    """The same preset without the warm-up, with the teachers of its data."""
-    for seed, data in product(range(5), PHRASES):
-        names = tuple(run.name for run in teachers(data))
+    """The same preset without the warm-up, with the teachers of its data; that of the fine labels knows grades."""
+    for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
+        names = tuple(run.name for run in teachers("sst1-phrases" if data == GRADED_PHRASES else data))
         yield Run(data, Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names), seed)
 
 

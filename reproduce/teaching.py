@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reproduce.data import GRADED
 from reproduce.plan import MODELS, Run
@@ -13,6 +14,8 @@ from routepool.config import Preset, change, split_source
 from routepool.datasets import Example, Parts
 from routepool.errors import InputError
 from routepool.training import Task, Teacher, teacher_logits
+
+Floats = NDArray[np.float32]
 
 SENTENCES = 60_000  # of reviews
 # Fine label -> logit of "positive" and, with the other sign, of "negative". It says more than a side, and neutral
@@ -42,7 +45,20 @@ def _student(run: Run, task: Task, parts: Parts) -> Task:
     added = [text for text in sentences_of_reviews(SENTENCES) if text not in known]
     train = [*task.train, *(Example(row, text) for row, text in enumerate(added, 1))]
     teachers = [Teacher.read(MODELS / name) for name in run.variant.teachers]
-    return replace(task, train=train, teacher_logits=teacher_logits(teachers, [one.text for one in train], task.labels))
+    texts = [one.text for one in train]
+    if not run.data.endswith(GRADED):
+        return replace(task, train=train, teacher_logits=teacher_logits(teachers, texts, task.labels))
+    return replace(task, train=train, teacher_logits=polarity(teacher_logits(teachers, texts, tuple(GRADES))))
+
+
+def polarity(fine: Floats) -> Floats:
+    """Logits of the five grades (N, 5) -> of negative and positive (N, 2): neutral has no say, as in SST-2.
+
+    >>> polarity(np.log(np.array([[0.1, 0.1, 0.7, 0.1, 0.0]], np.float32) + 1e-9)).round(2)
+    array([[ 0.35, -0.35]], dtype=float32)
+    """
+    odds = np.logaddexp(fine[:, 3], fine[:, 4]) - np.logaddexp(fine[:, 0], fine[:, 1])
+    return np.outer(odds, (-0.5, 0.5)).astype(np.float32)
 
 
 def on_this_machine(preset: Preset) -> Preset:

@@ -15,6 +15,7 @@ from reproduce.plan import Run, Variant, hindrance, planned
 from routepool.training import Task
 
 SENTENCES = ["1\ta warm and lovely film", "0\ta cold and dull film", "1\tlovely", "0\tdull ."]
+FINE_SENTENCES = [*SENTENCES, "2\ta film", "3\ta fine film", "4\ta very lovely film"]
 PHRASES = ["1\twarm", "0\tdull", "0\tcold and dull"]
 FINE_PHRASES = ["3\twarm", "0\tdull", "2\ta film", "1\tdull . dev 0"]
 REVIEWS = ["9\t1\tLovely. It's a warm day, and we don't mind.", "2\t0\tDull stuff. A very cold day it was!"]
@@ -26,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for inner in ("sst1", "sst2", "sst_phrases", "imdb_reviews"):
         (tmp_path / inner).mkdir()
     for part in ("train", "dev", "test"):
-        rows = [f"{row} {part} {number}" for number in range(4) for row in SENTENCES]
-        for inner in ("sst1", "sst2"):
+        for inner, sentences in (("sst1", FINE_SENTENCES), ("sst2", SENTENCES)):
+            rows = [f"{row} {part} {number}" for number in range(4) for row in sentences]
             (tmp_path / inner / f"{part}.tsv").write_text("\n".join(rows) + "\n")
     reviews = [
         f"{row} Again {number} times {part}." for number in range(8) for row in REVIEWS for part in ("on", "off")
@@ -105,6 +106,21 @@ def test_grades_are_learned_from_the_fine_labels_and_scored_on_two(folder: Path)
     found = execute(folder, run)
     assert (found["dataset"], found["trained_on"]) == ("sst2", run.data)
     assert set(found["test_predictions"]) <= {"0", "1"}
+
+
+def test_a_teacher_of_grades_teaches_two_sides(folder: Path) -> None:
+    assert doctest.testmod(teaching).failed == 0
+    teacher = Run("sst1-phrases", Variant("teacher", "default", TINY, "", kept=True), 0, scored=False)
+    student = Run("sst2-phrases-graded", Variant("student", "default", TINY, "", teachers=(teacher.name,)), 1)
+    execute(folder, teacher)
+    parts = data.load(student.data)
+    task = teaching.taught(student, Task(parts.train.examples, parts.dev.examples, parts.train.labels), parts)
+    assert task.teacher_logits is not None
+    negative, positive = task.teacher_logits.T
+    assert len(positive) == len(task.train) > len(parts.train.examples)  # and sentences of reviews
+    assert positive == pytest.approx(-negative)
+    assert positive.std() > 0
+    assert set(execute(folder, student)["test_predictions"]) <= {"0", "1"}
 
 
 def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> None:
