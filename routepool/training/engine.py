@@ -20,6 +20,22 @@ def check_device(name: str) -> None:
         raise InputError(f"device {name} cannot be used here ({error!s:.100}); use cpu") from error
 
 
+def seed_device(device: torch.device, number: int) -> None:
+    """Start the random numbers of the processor, and of another device that computes, from there.
+
+    `torch.manual_seed` gives the same numbers, but writes down a stack trace for every kind of device that is absent.
+
+    >>> seed_device(torch.device("cpu"), 7)
+    >>> here = torch.rand(3)
+    >>> bool((here == torch.rand(3, generator=torch.Generator().manual_seed(7))).all())
+    True
+    """
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(number)
+    else:
+        torch.manual_seed(number)
+
+
 def engine(*, device: str = "cpu", precision: str = "full") -> Any:
     """An `accelerate.Accelerator`: its `device`, `autocast` and `backward` are what the loop uses.
 

@@ -23,7 +23,7 @@ from routepool.persistence import Checkpoint, prune, write_checkpoint
 from routepool.text import Encoded
 from routepool.training.averaging import AveragedWeights
 from routepool.training.buffers import kept_buffers
-from routepool.training.engine import engine
+from routepool.training.engine import engine, seed_device
 from routepool.training.hooks import EpochReport, Hook, StepReport
 from routepool.training.interruption import stop_requests
 from routepool.training.objective import Objective
@@ -178,7 +178,7 @@ class Trainer:
     def _step(self, batch: Batch) -> float:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
-        torch.manual_seed(_seed_of(self.config.seed, progress.epoch, progress.index))
+        seed_device(self._engine.device, _seed_of(self.config.seed, progress.epoch, progress.index))
         loss = self._loss(batch)
         value = loss.item()
         if not np.isfinite(value):
