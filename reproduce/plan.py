@@ -110,7 +110,7 @@ OPEN = {
 
 
 def _document(name: str, **changes: Any) -> Variant:
-    return Variant(name, "default", {"epochs": 8, "patience": 8, **changes})
+    return Variant(name, "default", {"epochs": 8, "patience": 3, **changes})
 
 
 BY_DEPTH = {
