@@ -1,13 +1,19 @@
-"""How the default preset was chosen for sentences: learning rate and dropout on dev of two sets, beside linear models.
+"""How the default preset was chosen: learning rate and dropout on dev, beside linear models.
 
-python benchmarks/defaults.py     a table for each set, 24 trainings in all; dev only, the test parts are not read
+python benchmarks/defaults.py                  sentences: two sets, 24 trainings of a few minutes each
+python benchmarks/defaults.py imdb-reviews     documents: part of the reviews, 6 trainings of a quarter of an hour each
+
+Dev only, the test parts are not read.
 """
 
 import os
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import product
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
 
 import measure
 import numpy as np
@@ -16,39 +22,61 @@ from numpy.typing import NDArray
 
 from routepool.cli.settings import text_settings
 from routepool.config import change
-from routepool.datasets import Example, load_named
+from routepool.datasets import Example, Parts, load_named, split
 from routepool.settings import default_preset
-from routepool.training import Task, fit
-
-SETS = ["rotten-tomatoes", "sst2"]
-# Dropout of values and of words go together: the grid is about how much of both.
-GRID = [
-    {"learning_rate": rate, "dropout": dropout, "word_dropout": words}
-    for dropout, words in ((0.7, 0.2), (0.5, 0.0))
-    for rate in (1e-3, 5e-4)
-]
-SEEDS = [0, 1, 2]  # one alone is off by half a point either way
+from routepool.training import Hook, Task, fit
 
 
-def train(name: str, setting: dict[str, float], seed: int) -> float:
+class Search(NamedTuple):
+    """What is tried on some sets."""
+
+    sets: tuple[str, ...]
+    dropouts: tuple[tuple[float, float], ...]  # of values and of words, which go together: how much of both
+    seeds: tuple[int, ...]  # one alone is off by half a point either way
+    epochs: int
+
+
+SENTENCES = Search(("rotten-tomatoes", "sst2"), ((0.7, 0.2), (0.5, 0.0)), (0, 1, 2), epochs=30)
+DOCUMENTS = Search(("imdb-reviews",), ((0.5, 0.0), (0.2, 0.0), (0.2, 0.2)), (0,), epochs=6)
+RATES = (1e-3, 5e-4)
+MOST_TEXTS = 5000  # with all reviews a training takes an hour
+
+
+def train(name: str, setting: dict[str, float], seed: int, hooks: Sequence[Hook] = ()) -> float:
     """Best dev accuracy of the default preset with one setting changed; all of dev decides, none calibrates."""
     torch.set_num_threads(1)
-    parts = load_named(name)
-    preset = default_preset()
+    parts, document = parts_of(name), name in DOCUMENTS.sets
+    preset = default_preset(document=document)
     chosen = {name: setting[name] for name in ("learning_rate", "word_dropout")}
     preset = replace(
         preset,
         model=change(preset.model, dropout=setting["dropout"]),
-        training=change(preset.training, **chosen, seed=seed, calibration=0.0),
+        training=change(preset.training, **chosen, epochs=search_of(name).epochs, seed=seed, calibration=0.0),
         text=text_settings(name),
     )
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors="wordllama")
-    return fit(task, preset).progress.best_score
+    return fit(task, preset, hooks=hooks).progress.best_score
+
+
+def search_of(name: str) -> Search:
+    return DOCUMENTS if name in DOCUMENTS.sets else SENTENCES
+
+
+def parts_of(name: str) -> Parts:
+    """The set of that name, of long texts a fixed part with as many of each label as it has."""
+    parts = load_named(name)
+    if name not in DOCUMENTS.sets:
+        return parts
+    train, dev = (
+        part.select(split(part.examples, held=held).held)
+        for part, held in ((parts.train, MOST_TEXTS), (parts.dev, MOST_TEXTS // 5))
+    )
+    return parts._replace(train=train, dev=dev)
 
 
 def baselines(name: str) -> dict[str, float]:
     """TF-IDF with logistic regression, and NB-SVM, their C tuned on dev as well."""
-    parts = load_named(name)
+    parts = parts_of(name)
     train_texts, train_labels = _columns(parts.train.examples)
     dev_texts, dev_labels = _columns(parts.dev.examples)
     return {
@@ -91,7 +119,12 @@ def _nb_svm(texts: list[str], labels: Any, dev: list[str], wanted: Any) -> float
 
 
 def report(name: str, processes: ProcessPoolExecutor) -> list[str]:
-    runs = {str(setting): [processes.submit(train, name, setting, seed) for seed in SEEDS] for setting in GRID}
+    search = search_of(name)
+    grid = [
+        {"learning_rate": rate, "dropout": dropout, "word_dropout": words}
+        for (dropout, words), rate in product(search.dropouts, RATES)
+    ]
+    runs = {str(setting): [processes.submit(train, name, setting, seed) for seed in search.seeds] for setting in grid}
     rows = [[what, f"{100 * score:.1f}"] for what, score in baselines(name).items()]
     for setting, futures in runs.items():
         scores = [future.result() for future in futures]
@@ -104,5 +137,5 @@ def report(name: str, processes: ProcessPoolExecutor) -> list[str]:
 if __name__ == "__main__":
     workers = int(os.environ.get("WORKERS", "2"))
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for data_set in SETS:
+        for data_set in sys.argv[1:] or SENTENCES.sets:
             print("\n".join(report(data_set, pool)), flush=True)
