@@ -8,7 +8,6 @@ Dev only, the test parts are not read.
 
 import os
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from routepool.cli.settings import text_settings
 from routepool.datasets import Example, Parts, load_named, split
 from routepool.settings import assign, default_preset
-from routepool.training import Hook, Task, fit
+from routepool.training import Task, fit
 
 
 class Search(NamedTuple):
@@ -57,14 +56,14 @@ DOCUMENTS = Search(
 MOST_TEXTS = 5000  # with all reviews a training takes an hour
 
 
-def train(name: str, setting: dict[str, Any], seed: int, hooks: Sequence[Hook] = ()) -> float:
+def train(name: str, setting: dict[str, Any], seed: int) -> float:
     """Best dev accuracy of the default preset with some settings changed; all of dev decides, none calibrates."""
     torch.set_num_threads(1)
     parts, search = parts_of(name), search_of(name)
     preset = replace(default_preset(document=search is DOCUMENTS), text=text_settings(name))
     preset = assign(preset, {**setting, "epochs": search.epochs, "seed": seed, "calibration": 0.0})
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors="wordllama")
-    return fit(task, preset, hooks=hooks).progress.best_score
+    return fit(task, preset).progress.best_score
 
 
 def search_of(name: str) -> Search:

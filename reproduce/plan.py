@@ -110,7 +110,7 @@ OPEN = {
 
 
 def _document(name: str, **changes: Any) -> Variant:
-    # The vectors of a user who names none; with GloVe of 100 dimensions few documents are learned far slower.
+    # The vectors of a user who names none.
     return Variant(name, "default", {"epochs": 8, "patience": 3, **changes}, vectors="wordllama")
 
 

@@ -14,7 +14,7 @@ REACHED = {
     ("best", GRADED_PHRASES): f"{AFTER_WARM_UP}, from the grades of SST-1's phrases",
     ("best", "sst1-phrases"): AFTER_WARM_UP,
     ("distilled", "sst2-phrases"): TAUGHT,
-    ("distilled", GRADED_PHRASES): f"{TAUGHT}, by that of SST-1's phrases",
+    ("distilled", GRADED_PHRASES): "preset `best`, taught by the encoder of SST-1's phrases",
     ("distilled", "sst1-phrases"): TAUGHT,
 }
 

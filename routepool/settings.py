@@ -33,7 +33,7 @@ _FIELDS = {item.name: name for name, group in GROUPS.items() for item in fields(
 
 
 def default_preset(*, document: bool = False) -> Preset:
-    """The settings of a user who names none; benchmarks/defaults.py tells how those of sentences were chosen."""
+    """The settings of a user who names none; benchmarks/defaults.py tells how they were chosen."""
     batch, dropout, word_dropout, frozen_epochs = (32, 0.5, 0.0, 1) if document else (64, 0.7, 0.2, 0)
     return Preset(
         ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=dropout),
