@@ -69,7 +69,7 @@ class LinearRoutingGradient(torch.autograd.Function):
             if number == 0:  # its coupling is a constant
                 break
             of_total = of_total + (incoming * bias).sum(-1, keepdim=True)
-            of_coupling = (of_coupling + torch.bmm(of_pooled, states.mT) + of_total).masked_fill(~real, 0)
+            of_coupling = (of_coupling + torch.bmm(states, of_pooled.mT).mT + of_total).masked_fill(~real, 0)
             of_logits = of_logits + _through_softmax(this.coupling, of_coupling, ctx.routing.axis)
             # The logits grew by query . state + capsule . bias, with query = capsule x weight of the round before.
             before: Round = ctx.rounds[number - 1]

@@ -38,7 +38,8 @@ class LinearMessages:
     def agreement(self, capsules: Tensor) -> Tensor:
         query = torch.einsum("bmc,mcd->bmd", capsules, self.weight)
         self.queries.append(query)
-        return torch.bmm(query, self.states.mT) + (capsules * self.bias).sum(-1, keepdim=True)
+        # States first: the product is read and written token by token, as they lie in memory.
+        return torch.bmm(self.states, query.mT).mT + (capsules * self.bias).sum(-1, keepdim=True)
 
 
 class TanhMessages:

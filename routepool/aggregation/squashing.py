@@ -25,9 +25,9 @@ def squash_backward(sums: Tensor, slope: Tensor) -> Tensor:
     gain = norm / (1 + norm * norm)
     bend = (1 - norm * norm) / (1 + norm * norm) ** 2 / norm.masked_fill(norm == 0, 1)
     # Two halves of the bend, so that neither factor leaves the range of float32 where norm^2 would.
-    root = bend.abs().sqrt()
-    along = (sums * root.to(sums.dtype) * slope).sum(-1, keepdim=True) * bend.sign().to(sums.dtype)
-    return slope * gain.to(sums.dtype) + along * (sums * root.to(sums.dtype))
+    bent = sums * bend.abs().sqrt().to(sums.dtype)
+    along = (bent * slope).sum(-1, keepdim=True) * bend.sign().to(sums.dtype)
+    return torch.addcmul(slope * gain.to(sums.dtype), along, bent)
 
 
 def _norm(sums: Tensor) -> Tensor:
