@@ -33,6 +33,7 @@ from reproduce.plan import (
     LEDGER,
     RESULTS,
     SENTENCES,
+    TUNED_ON,
     planned,
 )
 from reproduce.reading import Results
@@ -96,8 +97,8 @@ class Report:
             "claims": self._claims(compared, of_documents, rounds, [one for few in lengths.values() for one in few]),
             "table_3": {data: tables.table_3(results, data) for data in SENTENCES},
             "comparisons": {data: tables.comparisons(compared[data]) for data in SENTENCES},
-            "tuning": {data: tables.equal_tuning(results, data) for data in SENTENCES},
-            "tuned": {data: tables.comparisons(family(results, data, TUNED_PAIRS)) for data in SENTENCES},
+            "tuning": tables.equal_tuning(results),
+            "tuned": tables.comparisons(family(results, TUNED_ON, TUNED_PAIRS)),
             "documents": document_tables.documents(results),
             "document_comparisons": tables.comparisons(of_documents),
             "speeds": document_tables.speeds(results),

@@ -9,7 +9,19 @@ from reproduce import paper
 from reproduce.comparing import Floats, holm, welch
 from reproduce.families import POOLED, Compared
 from reproduce.formatting import DATA, Table, count, named, points, probability, spread
-from reproduce.plan import CAPSULES, FIGURE_2, ITERATIONS, MAIN, OPEN, SENTENCES, TABLE_3, TABLE_4, best_of_grid, grid
+from reproduce.plan import (
+    CAPSULES,
+    FIGURE_2,
+    ITERATIONS,
+    MAIN,
+    OPEN,
+    SENTENCES,
+    TABLE_3,
+    TABLE_4,
+    TUNED_ON,
+    best_of_grid,
+    grid,
+)
 from reproduce.reading import Found, Results
 
 
@@ -58,19 +70,19 @@ def _difference(one: Compared) -> list[str]:
     return [*shown, f"{100 * one.found.detectable:.1f}", one.verdict]
 
 
-def equal_tuning(results: Results, data: str) -> Table:
+def equal_tuning(results: Results) -> Table:
     """The best of the same 12 settings for each aggregator, and how its seeds do."""
     header = ["", "settings tried", "dev, worst to best", "best rate", "best dropout", "dev", "test", "seeds"]
     rows = []
     for name in MAIN:
-        tried = [results.values(data, one.name, "dev") for one in grid(name)]
+        tried = [results.values(TUNED_ON, one.name, "dev") for one in grid(name)]
         devs = np.concatenate(tried)
         range_ = f"{100 * devs.min():.1f} to {100 * devs.max():.1f}" if len(devs) else "-"
-        best = best_of_grid(data, name, results.folder)
+        best = best_of_grid(name, results.folder)
         chosen = [f"{best.changes['learning_rate']:g}", f"{best.changes['dropout']:g}"] if best else ["-", "-"]
         tuned = f"tuned/{name}"
-        dev, test = (spread(results.values(data, tuned, key)) for key in ("dev", "test"))
-        seeds = count(len(results.found(data, tuned)), results.planned(data, tuned))
+        dev, test = (spread(results.values(TUNED_ON, tuned, key)) for key in ("dev", "test"))
+        seeds = count(len(results.found(TUNED_ON, tuned)), results.planned(TUNED_ON, tuned))
         rows.append([named(name), count(len(devs), len(tried)), range_, *chosen, dev, test, seeds])
     return Table(header, rows)
 

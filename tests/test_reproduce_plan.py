@@ -25,11 +25,11 @@ def made_grid(folder: Path, aggregator: str, best: str) -> list[Run]:
 
 def test_the_best_setting_is_known_when_its_grid_is_complete(tmp_path: Path) -> None:
     runs = made_grid(tmp_path, "max", "tuning/max-0.0003-0.35")
-    best = best_of_grid("sst2", "max", tmp_path)
+    best = best_of_grid("max", tmp_path)
     assert best is not None
     assert best.changes == {"aggregator": "max", "learning_rate": 3e-4, "dropout": 0.35}
     (tmp_path / f"{runs[0].name}.json").unlink()
-    assert best_of_grid("sst2", "max", tmp_path) is None
+    assert best_of_grid("max", tmp_path) is None
 
 
 def test_every_aggregator_has_the_same_grid() -> None:
@@ -41,9 +41,9 @@ def test_every_aggregator_has_the_same_grid() -> None:
 
 def test_tuned_runs_wait_for_their_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = best_of_grid
-    monkeypatch.setattr(plan, "best_of_grid", lambda data, name: known(data, name, tmp_path))
+    monkeypatch.setattr(plan, "best_of_grid", lambda name: known(name, tmp_path))
     made_grid(tmp_path, "mean", "tuning/mean-0.001-0.5")
-    assert len(planned("tuned")) == 2 * len(MAIN) * len(TUNED_SEEDS)
+    assert len(planned("tuned")) == len(MAIN) * len(TUNED_SEEDS)
     runs = every_run("tuned")
     assert [run.name for run in runs] == [f"sst2/tuned/mean/{seed}" for seed in TUNED_SEEDS]
     assert all(run.scored and run.variant.changes["dropout"] == 0.5 for run in runs)
