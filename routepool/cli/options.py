@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from routepool.errors import InputError
 from routepool.settings import GROUPS
 
 SEPARATOR = "|"  # between the labels of a text
@@ -85,27 +84,6 @@ Aggregator = Annotated[str | None, typer.Option(metavar="NAME", help=help_of("ag
 EncoderName = Annotated[str | None, typer.Option("--encoder", metavar="NAME", help=help_of("encoder"))]
 ExtraWords = Annotated[int | None, typer.Option(metavar="N", help=help_of("extra_words"))]
 Seed = Annotated[int | None, typer.Option(metavar="N", help=help_of("seed"))]
-
-
-def reading_of(
-    *, text_column: str | None, label_column: str | None, on_error: str, encoding: str, multi_label: str | None
-) -> dict[str, Any]:
-    """How files are read, as `routepool.datasets` takes it; what was not asked for is left out."""
-    asked = {
-        "text_column": text_column,
-        "label_column": label_column,
-        "on_error": on_error,
-        "encoding": encoding,
-        "multi_label": multi_label is not None,
-        "separator": multi_label or None,
-    }
-    return {name: value for name, value in asked.items() if value is not None}
-
-
-def check_vectors(vectors: str | None) -> None:
-    """Refuse an empty name, which a shell makes of a variable that is not set."""
-    if vectors is not None and not vectors.strip():
-        raise InputError("--vectors wants a file, a name, or none, got an empty string")
 
 
 class MultiLabelCommand(TyperCommand):

@@ -31,18 +31,18 @@ class Request:
     """A new run as the user asks for it."""
 
     data: str
-    dev: str | None
-    test: str | None
-    score_test: bool
-    out: str | None
     reading: Mapping[str, Any]
     asked: Asked
-    vectors: str | None
-    threads: int | None
-    device: str
-    loggers: tuple[str, ...]
-    init_from: str | None
-    force: bool
+    dev: str | None = None
+    test: str | None = None
+    score_test: bool = False
+    out: str | None = None
+    vectors: str | None = None
+    threads: int | None = None
+    device: str = "cpu"
+    loggers: tuple[str, ...] = ()
+    init_from: str | None = None
+    force: bool = False
     lesson: Lesson | None = None  # for a student
 
 

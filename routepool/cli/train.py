@@ -4,58 +4,15 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import (
-    Aggregator,
-    Data,
-    Dev,
-    Device,
-    EncoderName,
-    Encoding,
-    ExtraWords,
-    Force,
-    InitFrom,
-    LabelColumn,
-    MultiLabel,
-    OnError,
-    Out,
-    PresetName,
-    ScoreTest,
-    Seed,
-    SetAny,
-    Tensorboard,
-    Test,
-    TextColumn,
-    Threads,
-    Vectors,
-    check_vectors,
-    reading_of,
-)
-from routepool.cli.settings import Asked
+from routepool.cli.option_groups import TrainingOptions, unfold
+from routepool.cli.options import Data
 
 
+@unfold
 def train(
     data: Data = None,
-    dev: Dev = None,
-    test: Test = None,
-    score_test: ScoreTest = False,
-    out: Out = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
-    preset: PresetName = "default",
-    aggregator: Aggregator = None,
-    encoder: EncoderName = None,
-    vectors: Vectors = None,
-    extra_words: ExtraWords = None,
-    multi_label: MultiLabel = None,
-    on_error: OnError = "raise",
-    encoding: Encoding = "utf-8",
-    seed: Seed = None,
-    threads: Threads = None,
-    device: Device = "cpu",
-    tensorboard: Tensorboard = False,
-    set_: SetAny = None,
-    init_from: InitFrom = None,
-    force: Force = False,
+    *,
+    options: TrainingOptions,
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Take up a run that was stopped; needs nothing else.")
     ] = None,
@@ -73,36 +30,10 @@ def train(
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
-    check_vectors(vectors)
     # Here and not above: what trains needs torch.
-    from routepool.cli.preparing import Request  # noqa: PLC0415
     from routepool.cli.training_run import resume_run, start_run  # noqa: PLC0415
 
     if data is None:
         resume_run(str(resume))
-        return
-    reading = reading_of(
-        text_column=text_column,
-        label_column=label_column,
-        on_error=on_error,
-        encoding=encoding,
-        multi_label=multi_label,
-    )
-    options = {"aggregator": aggregator, "encoder": encoder, "extra_words": extra_words, "seed": seed}
-    start_run(
-        Request(
-            data=data,
-            dev=dev,
-            test=test,
-            score_test=score_test,
-            out=out,
-            reading=reading,
-            asked=Asked(preset=preset, options=options, assignments=set_ or ()),
-            vectors=vectors,
-            threads=threads,
-            device=device,
-            loggers=("tensorboard",) if tensorboard else (),
-            init_from=init_from,
-            force=force,
-        )
-    )
+    else:
+        start_run(options.request(data))

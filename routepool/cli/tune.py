@@ -4,27 +4,15 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import (
-    Aggregator,
-    Data,
-    Device,
-    EncoderName,
-    Encoding,
-    ExtraWords,
-    LabelColumn,
-    MultiLabel,
-    OnError,
-    TextColumn,
-    Threads,
-    Vectors,
-    check_vectors,
-    reading_of,
-)
+from routepool.cli.option_groups import ModelOptions, ReadingOptions, unfold
+from routepool.cli.options import Data
 from routepool.cli.settings import Asked
 
 
+@unfold
 def tune(
     data: Data = None,
+    *,
     space: Annotated[
         str | None,
         typer.Option(metavar="FILE.toml", help="Settings to search and their values; else the paper's grid."),
@@ -45,23 +33,14 @@ def tune(
     out: Annotated[
         str | None, typer.Option(metavar="STUDY", help="The search's folder; else runs/tune-DATA-TIME.")
     ] = None,
-    text_column: TextColumn = None,
-    label_column: LabelColumn = None,
+    reading: ReadingOptions,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME|FILE.toml", help="The other settings; wins over the base of the space.")
     ] = None,
-    aggregator: Aggregator = None,
-    encoder: EncoderName = None,
-    vectors: Vectors = None,
-    extra_words: ExtraWords = None,
-    multi_label: MultiLabel = None,
-    on_error: OnError = "raise",
-    encoding: Encoding = "utf-8",
+    model: ModelOptions,
     seed: Annotated[
         int | None, typer.Option(metavar="N", help="Of every trial's training, and of what is tried next.")
     ] = None,
-    threads: Threads = None,
-    device: Device = "cpu",
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any setting that is not searched, many times."),
@@ -86,7 +65,6 @@ def tune(
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume STUDY")
-    check_vectors(vectors)
     # Here and not above: what trains needs torch.
     from routepool.cli.preparing import Request  # noqa: PLC0415
     from routepool.cli.tuning import Wanted, resume_search, start_search  # noqa: PLC0415
@@ -94,29 +72,16 @@ def tune(
     if data is None:
         resume_search(str(resume), trials=trials, minutes=minutes)
         return
-    reading = reading_of(
-        text_column=text_column,
-        label_column=label_column,
-        on_error=on_error,
-        encoding=encoding,
-        multi_label=multi_label,
-    )
-    options = {"aggregator": aggregator, "encoder": encoder, "extra_words": extra_words, "seed": seed}
     start_search(
         Request(
             data=data,
             dev=dev,
-            test=None,
-            score_test=False,
             out=out,
-            reading=reading,
-            asked=Asked(options=options, assignments=set_ or ()),
-            vectors=vectors,
-            threads=threads,
-            device=device,
-            loggers=(),
-            init_from=None,
-            force=False,
+            reading=reading.chosen(),
+            asked=Asked(options=model.settings(seed), assignments=set_ or ()),
+            vectors=model.vectors,
+            threads=model.threads,
+            device=model.device,
         ),
         Wanted(space=space, preset=preset, sampler=sampler, prune=prune, trials=trials, minutes=minutes),
     )
