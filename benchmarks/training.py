@@ -24,10 +24,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from routepool.aggregation import StandardRouting
 from routepool.batching import Batch, SlidingBucket, length_of
-from routepool.config import ModelConfig, TextConfig, TrainingConfig, change, preset
+from routepool.config import ModelConfig, TextConfig, TrainingConfig, change
 from routepool.datasets import Dataset, load_named
 from routepool.grouping import group_rows
 from routepool.model import Classifier
+from routepool.presets import preset
 from routepool.text import Encoded, Tokenizer
 from routepool.training import Examples, Hook, Objective, StepReport, Trainer
 

@@ -11,28 +11,20 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from routepool.arguments import plain, preset_of, seed_of, task_of
 from routepool.checks import at_least
-from routepool.config import Preset, change, split_source
-from routepool.datasets import Example, split
+from routepool.config import Preset
 from routepool.errors import InputError
-from routepool.inputs import Form, Labels, Material, read_dev, read_labels, read_texts, read_training
+from routepool.inputs import Form, Labels, read_labels, read_texts, read_training
 from routepool.persistence import SavedModel
 from routepool.predictor import Predictor, of_saved
 from routepool.predictor import load as load_predictor
-from routepool.settings import as_flat_as_the_paper, assign, is_document, named_preset
 from routepool.training import Fitted, InterruptedTrainingError, Task, fit
 from routepool.training.engine import check_device
 from routepool.training.watching import ProgressBar
-from routepool.vectors import installed
 
-_LARGEST_SEED = 2**32 - 1
-_NAMED = (
-    *("aggregator", "encoder", "depth", "embedding_size", "hidden_size", "capsules", "capsule_size", "iterations"),
-    *("dropout", "epochs", "batch_size", "learning_rate"),
-)
 _TYPES = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _READ_BACK: dict[str, Callable[[str], Any]] = {
     "bool": lambda name: name == "True",
@@ -144,8 +136,9 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         """
         material = read_training(X, y, sample_weight)
         labels = material.labels
-        preset = self._preset(material.texts, self._seed())
-        task = self._task(material, preset, dev=dev)
+        given = self.get_params(deep=False)
+        preset = preset_of(given, material.texts, seed_of(self.random_state))
+        task = task_of(given, material, preset, dev)
         fitted = self._train(task, preset)
         self._adopt(of_saved(_recorded(fitted, task, labels)), labels.classes, labels.form)
         self.n_iter_ = fitted.progress.epoch
@@ -250,88 +243,6 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.classes_ = classes[self._columns]
         self.predictor_ = predictor
 
-    def _seed(self) -> int:
-        state = self.random_state
-        if isinstance(state, int | np.integer) and not isinstance(state, bool):
-            if not 0 <= state <= _LARGEST_SEED:
-                raise InputError(f"random_state must be from 0 to {_LARGEST_SEED}, got {state}")
-            return int(state)
-        try:
-            return int(check_random_state(state).randint(np.iinfo(np.int32).max))
-        except ValueError as error:
-            raise InputError(f"random_state must be a number, a RandomState or None, got {state!r:.80}") from error
-
-    def _preset(self, texts: Sequence[str], seed: int) -> Preset:
-        if not isinstance(self.preset, str):
-            raise InputError(f"preset must be a name, got {self.preset!r:.80}")
-        values = {name: getattr(self, name) for name in _NAMED if getattr(self, name) is not None}
-        values |= {"class_weight": self.class_weight} if isinstance(self.class_weight, str) else {}
-        more = {} if self.settings is None else self.settings
-        if not isinstance(more, Mapping):
-            raise InputError(f"settings must be a table such as {{'patience': 3}}, got {more!r:.80}")
-        for name in more:
-            if name in values or name == "seed":
-                told = "random_state" if name == "seed" else f"the argument {name}"
-                raise InputError(f"{name} is given twice, in settings and by {told}; drop it from settings")
-        values = {**values, **more, "seed": seed}
-        depth, encoder = values.get("depth"), str(values.get("encoder") or "")
-        frozen = bool(values.get("frozen"))
-        base = named_preset(self.preset, document=is_document(texts, depth), encoder=encoder, frozen=frozen)
-        preset = assign(base, values, read=_plain)
-        preset = as_flat_as_the_paper(self.preset, preset) if depth is None else preset
-        if self.validation_fraction is None:
-            preset = replace(preset, training=change(preset.training, calibration=0.0))
-        return preset
-
-    def _task(self, material: Material, preset: Preset, *, dev: Any) -> Task:
-        labels, weights = material.labels, material.weights
-        train = _examples(material)
-        if dev is not None:
-            held = _examples(read_dev(dev, labels.form))
-        elif self.validation_fraction is None:
-            held = train
-        else:
-            parts = split(train, held=self._fraction(), seed=preset.training.seed)
-            if not parts.held:
-                raise InputError("too few different texts to hold some out; give dev, or validation_fraction=None")
-            train, held = [train[place] for place in parts.kept], [train[place] for place in parts.held]
-            weights = None if weights is None else weights[list(parts.kept)]
-        return Task(
-            train,
-            held,
-            labels.names,
-            labels.form != "one",
-            self._vectors(preset),
-            weights=None if weights is None else weights.tolist(),
-            class_weights=self._class_weights(labels),
-        )
-
-    def _vectors(self, preset: Preset) -> str | None:
-        if self.vectors is None:  # a pre-trained encoder has its own
-            return None if split_source(preset.model.encoder)[1] else installed()
-        if not isinstance(self.vectors, str):
-            raise InputError(f"vectors must be a file, a name, 'none' or None, got {self.vectors!r:.80}")
-        return None if self.vectors == "none" else self.vectors
-
-    def _fraction(self) -> float:
-        share = _plain(self.validation_fraction, 0.1)
-        if not isinstance(share, float) or not 0 < share < 1:
-            raise InputError(f"validation_fraction must be above 0 and below 1, or None, got {share!r:.80}")
-        return share
-
-    def _class_weights(self, labels: Labels) -> dict[str, float] | None:
-        if self.class_weight is None or isinstance(self.class_weight, str):
-            return None
-        if not isinstance(self.class_weight, Mapping):
-            raise InputError(f"class_weight must be 'balanced', a table or None, got {self.class_weight!r:.80}")
-        weights = {str(_plain(label, None)): _plain(weight, 1.0) for label, weight in self.class_weight.items()}
-        for name, weight in weights.items():
-            if name not in labels.names:
-                raise InputError(f"class_weight names the label {name!r}, got only {', '.join(labels.names[:20])}")
-            if not isinstance(weight, int | float) or not 0 <= weight < np.inf:
-                raise InputError(f"class_weight of {name!r} must be a finite number from 0, got {weight!r:.80}")
-        return weights
-
     def _train(self, task: Task, preset: Preset) -> Fitted:
         with ExitStack() as stack:
             stack.enter_context(_threads(self.threads))
@@ -343,11 +254,6 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             except InterruptedTrainingError as error:
                 # An ordinary error would be taken for a bad fit by a search, which would go on with the next.
                 raise KeyboardInterrupt from error
-
-
-def _examples(material: Material) -> list[Example]:
-    pairs = zip(material.texts, material.labels.of_texts, strict=True)
-    return [Example(row, text, labels) for row, (text, labels) in enumerate(pairs, 1)]
 
 
 def _recorded(fitted: Fitted, task: Task, labels: Labels) -> SavedModel:
@@ -364,12 +270,6 @@ def _recorded(fitted: Fitted, task: Task, labels: Labels) -> SavedModel:
     return replace(fitted.saved, provenance=facts)
 
 
-def _plain(value: Any, default: Any) -> Any:
-    """A search draws its values from NumPy; settings are plain Python."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value
-
-
 def _table(places: Sequence[Sequence[int]], classes: int) -> NDArray[np.int64]:
     table = np.zeros((len(places), classes), dtype=np.int64)
     for row, of_text in enumerate(places):
@@ -381,7 +281,7 @@ def _table(places: Sequence[Sequence[int]], classes: int) -> NDArray[np.int64]:
 def _threads(number: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
     if number is not None:
-        torch.set_num_threads(at_least("threads", _plain(number, 1), 1))
+        torch.set_num_threads(at_least("threads", plain(number), 1))
     try:
         yield
     finally:

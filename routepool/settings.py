@@ -11,17 +11,16 @@ from typing import Any
 
 from routepool.config import (
     PHRASES,
-    PRESETS,
     ModelConfig,
     Preset,
     Settings,
     TextConfig,
     TrainingConfig,
     change,
-    preset,
     split_source,
 )
 from routepool.errors import InputError, unknown
+from routepool.presets import PRESETS, preset
 
 DOCUMENT_WORDS = 60  # a median above this, and texts are read as sentences of words
 OF_THE_PAPER = ("paper", "released")

@@ -9,8 +9,9 @@ from cli_runs import succeed
 from routepool.cli.assignments import parse_value
 from routepool.cli.settings import Asked, from_dict, resolve, to_dict
 from routepool.cli.toml import to_toml
-from routepool.config import Preset, TextConfig, change, preset
+from routepool.config import Preset, TextConfig, change
 from routepool.errors import InputError, UnknownNameError
+from routepool.presets import preset
 from routepool.settings import default_preset, named_preset, preset_names
 
 SHORT, LONG = ["a short text"], ["word " * 61]

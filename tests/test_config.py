@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from routepool.config import PRESETS, ModelConfig, TrainingConfig, change, preset
+from routepool.config import ModelConfig, TrainingConfig, change
 from routepool.errors import InputError, UnknownNameError
+from routepool.presets import PRESETS, preset
 
 # Rows of table 2 that differ between the sets: lambda, learning rate, decay, its steps, batch, its low bound, dropout.
 TABLE_2 = {

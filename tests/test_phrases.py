@@ -11,9 +11,9 @@ from cli_runs import TINY, refused, succeed
 from test_datasets_named import needs, sizes
 
 from routepool.cli.settings import Asked, resolve, text_settings
-from routepool.config import preset
 from routepool.datasets import Example, load_named
 from routepool.errors import InputError
+from routepool.presets import preset
 from routepool.settings import named_preset
 from routepool.training import Task, Trainer
 

@@ -5,6 +5,7 @@ from typing import Any
 import planted
 
 from routepool import TextClassifier
+from routepool.persistence import SavedModel
 
 EXAMPLES = planted.planted(40)
 TEXTS = [example.text for example in EXAMPLES]
@@ -19,3 +20,13 @@ def tiny(**values: Any) -> TextClassifier:
         "random_state": 0,
     }  # fmt: skip
     return TextClassifier(**{**usual, **values}, settings=settings)
+
+
+def saved(model: TextClassifier) -> SavedModel:
+    assert model.predictor_.saved is not None
+    return model.predictor_.saved
+
+
+def same(one: TextClassifier, other: TextClassifier) -> bool:
+    """To the last bit."""
+    return planted.identical(saved(one), saved(other))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any
 
-from routepool.config import PRESETS
 from routepool.errors import InputError, unknown
+from routepool.presets import PRESETS
 
 
 @dataclass(frozen=True)
