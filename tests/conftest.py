@@ -1,10 +1,15 @@
-"""One thread for each test process, hypothesis profiles, and tests that need a system program."""
+"""One thread for each test process, hypothesis profiles, tests that need a system program, a browser."""
 
 import os
 import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -24,3 +29,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if os.environ.get("ROUTEPOOL_STRICT") == "1":
                 pytest.fail(reason, pytrace=False)
             pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """A real one, for the tests of the page."""
+    from browser import chromium
+
+    with chromium() as started:
+        yield started

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import PLAIN, SKELETON, WORD, WORDS, chromium, drop, opened, read
+from browser import PLAIN, SKELETON, WORD, WORDS, drop, opened, read
 from cli_runs import train_tiny
 from playwright.sync_api import Browser, Page, Route, expect
 from serving import Running, serving
@@ -42,12 +42,6 @@ _BREAKS = (
     "&lt;script&gt;{0}&lt;/script&gt;", "\\u003cscript\\u003e{0}\\u003c/script\\u003e", "%3Cscript%3E{0}%3C/script%3E",
 )  # fmt: skip
 STRINGS = [form.format(_CALL) for form in (*_TAGS, *_BREAKS)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
