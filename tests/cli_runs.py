@@ -79,6 +79,12 @@ def sentences(count: int, words: dict[str, tuple[str, ...]] = ENGLISH, *, space:
     return rows
 
 
+def write_space(folder: Path, content: str) -> Path:
+    path = folder / "space.toml"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
 def write_csv(path: Path, rows: Sequence[tuple[str, str]], *, header: str = "text,label") -> Path:
     path.write_text(header + "\n" + "".join(f'"{text}",{label}\n' for text, label in rows), encoding="utf-8")
     return path

@@ -23,12 +23,14 @@ COMMANDS = [
 ]
 
 
-def test_help_imports_nothing_heavy() -> None:
+@pytest.mark.parametrize("name", ["train", "tune"])
+def test_help_imports_nothing_heavy(name: str) -> None:
+    heavy = ("torch", "accelerate", "sklearn", "numpy", "tokenizers", "optuna", "sqlalchemy")
     code = (
         "import sys, routepool.cli\n"
-        "try: routepool.cli.app(['train', '--help'])\n"
+        f"try: routepool.cli.app(['{name}', '--help'])\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('torch', 'accelerate', 'sklearn', 'numpy', 'tokenizers') if name in sys.modules])"
+        f"print([name for name in {heavy} if name in sys.modules])"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines()[-1] == "[]"

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_runs import call, command, refused, run_process, sentences, succeed, write_csv
+from cli_runs import call, command, refused, sentences, succeed, write_csv, write_space
 from rich.console import Console
 
 from routepool.cli import screen
 from routepool.cli.settings import Asked, resolve
-from routepool.cli.space import fit_to, read_space
 from routepool.cli.study import Study
 from routepool.cli.tuning import _Watching
 from routepool.persistence import load
-from routepool.settings import default_preset
 from routepool.training import DivergedError, EpochReport, fit
-from routepool.tuning import FAILED, FINISHED, PRUNED, SEARCHES, Trial, ended_trials, number_of_points
+from routepool.tuning import FAILED, FINISHED, PRUNED, SEARCHES, Trial, ended_trials
 
 DATA_OPTIONS = ["--vectors", "none", "--threads", "1"]
 SMALL = [
@@ -36,12 +34,6 @@ SPACE = "learning_rate = [0.02, 1e-6]\ncapsules = [2, 3]\n"
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "reviews.csv", sentences(60))
-
-
-def write_space(folder: Path, content: str) -> Path:
-    path = folder / "space.toml"
-    path.write_text(content, encoding="utf-8")
-    return path
 
 
 def trials_of(study: Path) -> list[Trial]:
@@ -242,65 +234,6 @@ def test_a_search_in_which_all_fails_is_an_error(tmp_path: Path, data: Path) -> 
     assert not (tmp_path / "study" / "best.toml").exists()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("learning_rat = [1]", "learning_rat: unknown setting 'learning_rat', did you mean 'learning_rate'?"),
-        ('epochs = ["many"]', "epochs: epochs must be a whole number, got 'many'"),
-        ("epochs = [0]", "epochs: epochs must be at least 1"),
-        ("dropout = { low = 0.5, high = 1.5 }", "dropout: dropout must be at most 0.99"),
-        ('capsules = ["x"]', "capsules: capsules must be a whole number"),
-        ("hidden_size = { low = 0.5, high = 1.5, step = 0.5 }", "hidden_size: hidden_size must be a whole number"),
-        ("encoder = { low = 1, high = 2 }", "encoder: "),
-        ('aggregator = ["routing", "max"]\ncapsules = [2]', "aggregator: unknown setting 'capsules'"),
-        ("learning_rate = []", "learning_rate: wanted a list of at least one value"),
-        ("learning_rate = 0.1", "learning_rate: wanted a list of values"),
-        ("learning_rate", "not a TOML file"),
-        ("base = 3\nepochs = [1]", "base must be the name of a preset"),
-        ("", "there is nothing to search"),
-        ("dropout = { low = 0.1, high = 0.5 }", "dropout: a grid needs a list of values, or a range with a step"),
-    ],
-)
-def test_a_wrong_space_is_named_with_its_error(content: str, message: str, tmp_path: Path, data: Path) -> None:
-    space = write_space(tmp_path, content)
-    error = refused("tune", data, "--space", space, "--out", tmp_path / "study", *DATA_OPTIONS)
-    assert error.startswith(f"{space}: {message}")
-    assert not (tmp_path / "study").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("epochs = [1]", ["--set", "epochs=2"], "epochs is searched and set on the command line too"),
-        ("seed = [1]", ["--seed", "2"], "seed is searched and set on the command line too"),
-        ('base = "papper"\nepochs = [1]', [], "did you mean 'paper'?"),
-        ("epochs = [1]", ["--sampler", "tpee"], "unknown sampler 'tpee', did you mean 'tpe'?"),
-        ("epochs = [1]", ["--prune", "sometimes"], "unknown pruner 'sometimes'"),
-        ("epochs = [1]", ["--space", "none.toml"], "none.toml: cannot be read"),
-    ],
-)
-def test_a_wrong_request_is_one_line(
-    content: str, options: list[str], message: str, tmp_path: Path, data: Path
-) -> None:
-    space = write_space(tmp_path, content)
-    assert message in refused("tune", data, "--space", space, "--out", tmp_path / "study", *DATA_OPTIONS, *options)
-
-
-def test_the_documented_space_is_good(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "tune.md").read_text("utf-8")
-    space = write_space(tmp_path, page.partition("```toml\n")[2].partition("```")[0])
-    assert number_of_points(fit_to(read_space(space), default_preset())) == 3 * 3 * 2
-
-
-def test_a_folder_that_is_no_search_cannot_be_resumed(tmp_path: Path) -> None:
-    assert "no search to resume" in refused("tune", "--resume", tmp_path)
-    for content in ("", "[]", "{}", '{"format_version": 1}', '{"format_version": 9}'):
-        (tmp_path / "study.json").write_text(content)
-        assert ".json" in refused("tune", "--resume", tmp_path)
-    assert call("tune").code == 2
-    assert call("tune", "a.csv", "--resume", tmp_path).code == 2
-
-
 def test_without_a_space_the_papers_grid_is_searched_from_its_preset(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,19 +289,3 @@ def test_a_terminal_shows_a_table_that_grows(tmp_path: Path, data: Path, monkeyp
     assert "running" in shown
     assert "dev accuracy" in shown
     assert "trial 0:" not in shown
-
-
-def test_help_imports_nothing_heavy_and_a_missing_package_gives_the_pip_line(tmp_path: Path, data: Path) -> None:
-    code = (
-        "import sys, routepool.cli\n"
-        "try: routepool.cli.app(['tune', '--help'])\n"
-        "except SystemExit: pass\n"
-        "print([name for name in ('torch', 'optuna', 'sqlalchemy', 'numpy') if name in sys.modules])"
-    )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.splitlines()[-1] == "[]"
-    (tmp_path / "optuna.py").write_text("raise ModuleNotFoundError('no optuna', name='optuna')", encoding="utf-8")
-    done = run_process("tune", data, cwd=tmp_path)
-    assert done.stderr.decode().splitlines() == [
-        "error: this sampler needs the package 'optuna': pip install \"routepool[tune]\""
-    ]
