@@ -57,7 +57,7 @@ def ratings(results: Results) -> Table:
 def full_set(results: Results) -> Table:
     """Models of all training texts, and what users would pick instead, trained on the same texts."""
     header = ["", "dev", "test", "runs", "processor seconds", "standard routing less this, points", "p, Holm"]
-    models = [f"{name}-hierarchical" for name in ("routing", "max")]
+    models = [f"{name}-5-epochs" for name in ("routing", "max")]
     complete = not results.lacking([(ALL_DOCUMENTS, models[0])])
     rivals = [name for name in models[1:] if not results.lacking([(ALL_DOCUMENTS, name)])]
     rivals += [name for name in PEERS if results.peer(name)]

@@ -22,7 +22,6 @@ DOCUMENT_PAIRS: list[Pair] = [
     ("max-flat", "mean-flat"),
     ("attention-hierarchical", "mean-hierarchical"),
 ]
-FULL_PAIRS: list[Pair] = [("routing-hierarchical", "max-hierarchical")]
 PAPER_DOCUMENT_PAIRS: list[Pair] = [("routing", other) for other in MAIN if other != "routing"]
 
 

@@ -49,9 +49,9 @@ def named(variant: str) -> str:
     >>> named("mean-flat"), named("tuned/max")
     ('average pooling, flat', 'max pooling, tuned')
     """
-    for mark in ("-flat", "-hierarchical"):
-        if variant.endswith(mark):
-            return f"{named(variant.removesuffix(mark))}, {mark[1:]}"
+    for mark in ("flat", "hierarchical", "5-epochs"):
+        if variant.endswith(f"-{mark}"):
+            return f"{named(variant.removesuffix(f'-{mark}'))}, {mark.replace('-', ' ')}"
     if variant.startswith("tuned/"):
         return f"{named(variant.removeprefix('tuned/'))}, tuned"
     return NAMES.get(variant, variant)
