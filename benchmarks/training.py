@@ -6,15 +6,11 @@ ROUTEPOOL_DATA names the folder with sst1/ and imdb_reviews/; without it only th
 """
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from inspect import getattr_static
+from functools import partial
 from statistics import median
-from typing import Any
-from unittest.mock import patch
 
 import measure
 import numpy as np
@@ -22,7 +18,7 @@ import torch
 from encoder import sgemm
 from numpy.typing import NDArray
 from plain_model import PlainModel, train
-from torch.profiler import ProfilerActivity, profile
+from step_shares import PARTS, shares
 
 from routepool.aggregation import StandardRouting
 from routepool.batching import Batch, SlidingBucket, length_of
@@ -212,70 +208,6 @@ def encoded_words(mask: torch.Tensor) -> int:
     return sum(len(part.rows) * part.longest for group in groups for part in group)
 
 
-# Where the time of our step goes. Functions are timed by the clock: the profiler would slow down what consists of many
-# small operations. What runs inside torch in a few large ones is read from the profiler.
-CLOCKED = {
-    "step": ("routepool.training.loop.Trainer._step",),
-    "routing": (
-        "routepool.aggregation.routing.StandardRouting.forward",
-        "routepool.aggregation.gradient.LinearRoutingGradient.backward",
-    ),
-    "word vectors": ("routepool.embedding.Embedding.forward",),
-    "optimiser": ("routepool.training.optimizer.Optimizer.step",),
-}
-PROFILED = {"LSTM": ("aten::lstm", "MkldnnRnnLayerBackward0"), "word vectors": ("EmbeddingBackward0",)}
-PARTS = ("routing", "LSTM", "word vectors", "optimiser")
-
-
-def shares(of: Race) -> dict[str, float]:
-    """Of each part, the median over rounds."""
-    our_round(of, 0, steps=2)
-    rounds = []
-    for _ in range(ROUNDS):
-        seconds, inside = clocked(of), profiled(of)
-        rounds.append({part: (seconds.get(part, 0) + inside.get(part, 0)) / seconds["step"] for part in PARTS})
-    return {part: median(one[part] for one in rounds) for part in PARTS}
-
-
-def clocked(of: Race) -> dict[str, float]:
-    """Processor seconds of the functions of each part."""
-    seconds = dict.fromkeys(CLOCKED, 0.0)
-    with ExitStack() as stack:
-        for part, functions in CLOCKED.items():
-            for function in functions:
-                stack.enter_context(_timed(function, part, seconds))
-        our_round(of, 0, steps=steps_of_shares(of))
-    return seconds
-
-
-def _timed(function: str, part: str, seconds: dict[str, float]) -> Any:
-    module, cls, method = function.rsplit(".", 2)
-    owner = getattr(sys.modules[module], cls)
-    original = getattr(owner, method)
-
-    def timed(*args: Any, **options: Any) -> Any:
-        start = time.thread_time()
-        try:
-            return original(*args, **options)
-        finally:
-            seconds[part] += time.thread_time() - start
-
-    is_static = isinstance(getattr_static(owner, method), staticmethod)
-    return patch.object(owner, method, staticmethod(timed) if is_static else timed)
-
-
-def profiled(of: Race) -> dict[str, float]:
-    """Processor seconds of operations of torch."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        our_round(of, 0, steps=steps_of_shares(of))
-    took = {event.key: 1e-6 * event.cpu_time_total for event in profiler.key_averages()}
-    return {part: sum(took.get(key, 0.0) for key in keys) for part, keys in PROFILED.items()}
-
-
-def steps_of_shares(of: Race) -> int:
-    return min(of.steps, 10)
-
-
 def races() -> Iterator[Race]:
     if "ROUTEPOOL_DATA" in os.environ:
         yield sentences()
@@ -300,8 +232,9 @@ def main() -> None:
             limit.append([
                 of.name, name, f"{100 * padded[name]:.0f} %", f"{useful:.0f}", f"{100 * useful / plain_sgemm:.0f} %",
             ])  # fmt: skip
+        of_step = shares(partial(our_round, of, 0, steps=min(of.steps, 10)), rounds_of_each=ROUNDS)
         of_products = flop["routing"] / sum(flop.values())
-        parts.append([of.name, *(f"{100 * share:.0f} %" for share in (*shares(of).values(), of_products))])
+        parts.append([of.name, *(f"{100 * share:.0f} %" for share in (*of_step.values(), of_products))])
         print(speed[-1], limit[-3:], parts[-1], flush=True)
     header = ["texts a second", OURS, SAME, SHUFFLED, "times faster, same batches", "times faster, shuffled"]
     measure.write_section(
