@@ -16,11 +16,14 @@ def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
         states: (B, T, D), anything at all where the mask is False.
         mask: (B, T), True at real tokens.
     """
-    # A compiled graph cannot branch on values, and on an accelerator the question would cost a synchronisation.
-    may_branch = states.device.type == "cpu" and not torch.compiler.is_compiling()
-    if may_branch and states.detach()[~mask].sum().isfinite():
+    if may_branch(states) and states.detach()[~mask].sum().isfinite():
         return states
     return states.masked_fill(~mask.unsqueeze(-1), 0)
+
+
+def may_branch(on: Tensor) -> bool:
+    """A compiled graph cannot branch on values, and on an accelerator the question would cost a synchronisation."""
+    return on.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
@@ -32,9 +35,12 @@ def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
         dim: the axis along which the result sums to 1.
     """
     # A row of -inf only has a NaN softmax and, even behind a `where`, a NaN gradient: an empty row is made level first.
-    empty = ~mask.any(dim, keepdim=True)
-    shut = logits.masked_fill(~mask, -torch.inf).masked_fill(empty, 0)
-    return shut.softmax(dim, dtype=wide_type(logits)).to(logits.dtype).masked_fill(~mask, 0)
+    padding = ~mask
+    if mask.shape[dim] == 1:  # all of a row or nothing
+        shut = logits.masked_fill(padding, 0)
+    else:
+        shut = logits.masked_fill(padding, -torch.inf).masked_fill(padding.all(dim, keepdim=True), 0)
+    return shut.softmax(dim, dtype=wide_type(logits)).to(logits.dtype).masked_fill(padding, 0)
 
 
 def mean_weights(states: Tensor, mask: Tensor) -> Tensor:

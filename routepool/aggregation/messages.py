@@ -19,27 +19,26 @@ class Messages(Protocol):
 
 
 class LinearMessages:
-    """f(h) = W h + b, never built: W_j and b_j are moved out of the sums over tokens.
-
-    What stood on both sides of W_j in each round is kept for `LinearRoutingGradient`.
-    """
+    """f(h) = W h + b, never built: W_j and b_j are moved out of the sums over tokens."""
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
         self.states, self.weight, self.bias = states, weight, bias
-        self.pooled: list[Tensor] = []  # (B, M or 1, D) of each sum
-        self.queries: list[Tensor] = []  # (B, M, D) of each agreement
 
     def sum(self, coupling: Tensor) -> Tensor:
-        pooled = torch.bmm(coupling, self.states)
-        self.pooled.append(pooled)
-        linear = torch.einsum("bmd,mcd->bmc", pooled, self.weight)
+        linear = per_capsule(self.pooled(coupling), self.weight.mT)
         return torch.addcmul(linear, coupling.sum(-1, keepdim=True), self.bias)
 
     def agreement(self, capsules: Tensor) -> Tensor:
-        query = torch.einsum("bmc,mcd->bmd", capsules, self.weight)
-        self.queries.append(query)
         # States first: the product is read and written token by token, as they lie in memory.
-        return torch.bmm(self.states, query.mT).mT + (capsules * self.bias).sum(-1, keepdim=True)
+        return torch.bmm(self.states, self.query(capsules).mT).mT + (capsules * self.bias).sum(-1, keepdim=True)
+
+    def pooled(self, coupling: Tensor) -> Tensor:
+        """(B, M or 1, D): what W_j is applied to in a sum."""
+        return torch.bmm(coupling, self.states)
+
+    def query(self, capsules: Tensor) -> Tensor:
+        """(B, M, D): what a state is compared with in an agreement."""
+        return per_capsule(capsules, self.weight)
 
 
 class TanhMessages:
@@ -57,3 +56,11 @@ class TanhMessages:
     def agreement(self, capsules: Tensor) -> Tensor:
         by_capsule = capsules.transpose(0, 1).unsqueeze(3)
         return torch.matmul(self.messages, by_capsule).squeeze(3).transpose(0, 1)
+
+
+def per_capsule(vectors: Tensor, matrices: Tensor) -> Tensor:
+    """(B, M or 1, X), (M, X, Y) -> (B, M, Y): every capsule's vectors through its own matrix.
+
+    The result lies in memory capsule by capsule, as the next product reads it.
+    """
+    return torch.matmul(vectors.transpose(0, 1), matrices).transpose(0, 1)

@@ -11,7 +11,7 @@ from routepool.aggregation.base import Aggregator, register
 from routepool.aggregation.gradient import LinearRoutingGradient, Round
 from routepool.aggregation.masking import finite_padding, masked_softmax, wide_type
 from routepool.aggregation.messages import LinearMessages, Messages, TanhMessages
-from routepool.aggregation.squashing import squash
+from routepool.aggregation.squashing import norm_of, squash
 from routepool.checks import at_least, check_states, one_of
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
@@ -103,7 +103,8 @@ class _Routing(Aggregator):
             if self.average:
                 # Not below 1: a capsule that receives next to nothing must stay small, and its gradient finite.
                 sums = sums / coupling.sum(-1, keepdim=True).clamp(min=1)
-            rounds.append(Round(coupling, logits, sums, squash(sums)))
+            norm = norm_of(sums)
+            rounds.append(Round(coupling, logits, sums, norm, squash(sums, norm)))
         return rounds
 
     def _messages(self, states: Tensor) -> Messages:

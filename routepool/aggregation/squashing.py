@@ -1,35 +1,53 @@
 """The squash of capsules, and its slope."""
 
+import math
+
 import torch
 from torch import Tensor
 
+from routepool.aggregation.masking import may_branch, wide_type
 
-def squash(sums: Tensor) -> Tensor:
+NEXT_TO_NOTHING = 1e-15  # below it the inverse of a norm, and of its square, would leave float32
+
+
+def squash(sums: Tensor, norm: Tensor | None = None) -> Tensor:
     """Shorten a vector to a length below 1, keeping its direction: |s|^2 / (1 + |s|^2) * s / |s| (eq. 14).
 
-    The norm is taken in float64, where the square of 1e20 is still a number: value and gradient are finite from 0 on.
+    Value and gradient are finite from 0 on. Who has the norm already (`norm_of`) may give it.
 
     >>> round(squash(torch.tensor([3.0, 4.0])).norm().item(), 4)  # 25 / 26
     0.9615
     """
-    norm = _norm(sums)
-    return sums * (norm / (1 + norm * norm)).to(sums.dtype)
+    norm = norm_of(sums) if norm is None else norm
+    return sums * _gain(norm, _inverse(norm)).to(sums.dtype)
 
 
-def squash_backward(sums: Tensor, slope: Tensor) -> Tensor:
+def squash_backward(sums: Tensor, slope: Tensor, norm: Tensor | None = None) -> Tensor:
     """The gradient for `sums`, given that for their squash.
 
-    With g(n) = n / (1 + n^2), v = g s and dv = g ds + g'(n) / n (s . ds) s, which is symmetric in ds.
+    With v = g(n) s: dv = g ds + g'(n) / n (s . ds) s, which is symmetric in ds, and g'(n) n = g (1/n - n) g.
     """
-    norm = _norm(sums)
-    gain = norm / (1 + norm * norm)
-    bend = (1 - norm * norm) / (1 + norm * norm) ** 2 / norm.masked_fill(norm == 0, 1)
-    # Two halves of the bend, so that neither factor leaves the range of float32 where norm^2 would.
-    bent = sums * bend.abs().sqrt().to(sums.dtype)
-    along = (bent * slope).sum(-1, keepdim=True) * bend.sign().to(sums.dtype)
-    return torch.addcmul(slope * gain.to(sums.dtype), along, bent)
+    norm = norm_of(sums) if norm is None else norm
+    inverse = _inverse(norm)
+    gain = _gain(norm, inverse)
+    along = (sums * slope).sum(-1, keepdim=True) * inverse  # one factor after the other: each product stays in range
+    bend = along * (gain * (inverse - norm) * gain) * inverse
+    return (slope * gain).addcmul_(bend, sums)
 
 
-def _norm(sums: Tensor) -> Tensor:
-    norm: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=torch.float64)
-    return norm
+def norm_of(sums: Tensor) -> Tensor:
+    """(..., C) -> (..., 1), from float64 where a square leaves float32."""
+    norm: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=wide_type(sums))
+    if may_branch(norm) and math.isfinite(norm.detach().sum().item()):
+        return norm
+    wide: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=torch.float64)
+    return wide.to(norm.dtype)
+
+
+def _inverse(norm: Tensor) -> Tensor:
+    return norm.clamp(min=NEXT_TO_NOTHING).reciprocal()
+
+
+def _gain(norm: Tensor, inverse: Tensor) -> Tensor:
+    """The g(n) = n / (1 + n^2) of a squash, also where n^2 is too large for its type."""
+    return (norm + inverse).reciprocal()
