@@ -4,20 +4,19 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import Encoding, Force, InputFormat, OnError, RunFolder, TextColumn, Texts
+from routepool.cli.option_groups import TextOptions, unfold
+from routepool.cli.options import Force, RunFolder
 
 
+@unfold
 def encode(
     run: RunFolder,
+    *,
     out: Annotated[str, typer.Option(metavar="FILE", help="Where to: a name in .npy, .parquet or .safetensors.")],
-    file: Texts = "-",
     capsules: Annotated[
         bool, typer.Option("--capsules", help="Each text as its capsules (texts, capsules, size), not their join.")
     ] = False,
-    input_format: InputFormat = None,
-    text_column: TextColumn = None,
-    on_error: OnError = "raise",
-    encoding: Encoding = "utf-8",
+    texts: TextOptions,
     force: Force = False,
 ) -> None:
     """Write the vector of every text: one row out for each row in.
@@ -35,12 +34,9 @@ def encode(
 
     encode_file(
         run,
-        file,
+        texts.file,
         out,
         capsules=capsules,
         force=force,
-        format=input_format or ("lines" if file == "-" else None),
-        text_column=text_column,
-        on_error=on_error,
-        encoding=encoding,
+        **texts.chosen(),
     )

@@ -15,6 +15,7 @@ from routepool.cli.options import (
     ExtraWords,
     Force,
     InitFrom,
+    InputFormat,
     LabelColumn,
     MultiLabel,
     OnError,
@@ -26,6 +27,7 @@ from routepool.cli.options import (
     Tensorboard,
     Test,
     TextColumn,
+    Texts,
     Threads,
     Vectors,
 )
@@ -58,6 +60,26 @@ class ReadingOptions:
             "separator": self.multi_label or None,
         }
         return {name: value for name, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Texts without labels, and how they are read."""
+
+    file: Texts = "-"
+    input_format: InputFormat = None
+    text_column: TextColumn = None
+    on_error: OnError = "raise"
+    encoding: Encoding = "utf-8"
+
+    def chosen(self) -> dict[str, Any]:
+        """As `routepool.datasets` takes it."""
+        return {
+            "format": self.input_format or ("lines" if self.file == "-" else None),
+            "text_column": self.text_column,
+            "on_error": self.on_error,
+            "encoding": self.encoding,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
-from routepool.cli.options import Encoding, Force, InputFormat, OnError, RunFolder, TextColumn, Texts
+from routepool.cli.option_groups import TextOptions, unfold
+from routepool.cli.options import Force, RunFolder
 
 
+@unfold
 def predict(
     run: RunFolder,
-    file: Texts = "-",
+    *,
     prob: Annotated[bool, typer.Option("--prob", help="Add the probability of every label.")] = False,
     top: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Give the N likeliest labels.")] = 1,
     output_format: Annotated[
@@ -17,10 +19,7 @@ def predict(
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the input, the text too.")] = False,
-    input_format: InputFormat = None,
-    text_column: TextColumn = None,
-    on_error: OnError = "raise",
-    encoding: Encoding = "utf-8",
+    texts: TextOptions,
     force: Force = False,
 ) -> None:
     """Predict the label of every text: one row out for each row in.
@@ -38,7 +37,7 @@ def predict(
     predict_file(
         Order(
             run=run,
-            source=file,
+            source=texts.file,
             out=out,
             format=output_format or ("jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"),
             every_label=prob,
@@ -46,8 +45,5 @@ def predict(
             keep=keep,
             force=force,
         ),
-        format=input_format or ("lines" if file == "-" else None),
-        text_column=text_column,
-        on_error=on_error,
-        encoding=encoding,
+        **texts.chosen(),
     )
