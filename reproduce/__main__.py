@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if docs/reproduction.md is not what the results say")
     parser.add_argument("--quick", action="store_true", help="a fraction, in a folder that is thrown away")
     parser.add_argument("--only", choices=EXPERIMENTS, default="", help="the runs of one experiment")
-    parser.add_argument("--named", default="", help="the runs with this in their name")
+    parser.add_argument(
+        "--named", nargs="+", default=[""], help="the runs with one of these in their names, in this order"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run that would not end by then")
     asked = parser.parse_args()
@@ -42,8 +44,9 @@ def main() -> int:
 
 
 def chosen(asked: argparse.Namespace) -> list[Run]:
-    """The runs that were asked for and can be made."""
-    return [run for run in every_run(asked.only) if asked.named in run.name]
+    """The runs that were asked for and can be made, in the order in which they were named."""
+    runs = every_run(asked.only)
+    return list(dict.fromkeys(run for name in asked.named for run in runs if name in run.name))
 
 
 def make(farm: Farm, asked: argparse.Namespace) -> list[str]:

@@ -14,7 +14,6 @@ NAMES = {
     "attention": "self-attention",
     "reverse-routing": "reverse routing",
     "released": "standard routing, released form",
-    "released-attention": "self-attention, released form",
     "cnn": "CNN-non-static, rerun",
     "multi-hop": "multi-hop attention",
     "routing-1": "control: routing, one iteration",
