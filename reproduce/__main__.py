@@ -21,9 +21,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if docs/reproduction.md is not what the results say")
     parser.add_argument("--quick", action="store_true", help="a fraction, in a folder that is thrown away")
     parser.add_argument("--only", choices=EXPERIMENTS, default="", help="the runs of one experiment")
-    parser.add_argument(
-        "--named", nargs="+", default=[""], help="the runs with one of these in their names, in this order"
-    )
+    parser.add_argument("--named", nargs="+", default=[""], help="runs with one of these in their names, in this order")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run that would not end by then")
     asked = parser.parse_args()
