@@ -141,7 +141,9 @@ class Reader(Iterator[Example]):
         wanted = self.columns.label
         allow_empty = self._options.get("allow_empty")
         if not text.strip() and not (wanted is None if allow_empty is None else allow_empty):
-            raise InputError(f"the text in {self.columns.text!r} is empty; remove the row, or skip bad rows")
+            raise InputError(
+                f"the text in {self.columns.text!r} is empty; remove the row, or skip such rows: --on-error skip"
+            )
         return Example(record.row, text, self._labels(record, wanted) if wanted else None, record.fields)
 
     def _labels(self, record: Record, column: str) -> tuple[str, ...]:
@@ -153,7 +155,7 @@ class Reader(Iterator[Example]):
         if multi_label or len(labels) == 1:
             return labels
         if not labels:
-            raise InputError(f"the label in {column!r} is missing; fill it in, or skip bad rows")
+            raise InputError(f"the label in {column!r} is missing; fill it in, or skip such rows: --on-error skip")
         raise InputError(f"{len(labels)} labels in {column!r} where one is wanted; ask for multi-label if several are")
 
 
