@@ -1,7 +1,8 @@
-"""One thread for each test process, hypothesis profiles, tests that need a system program, a browser."""
+"""One thread for each test process, Ctrl-C, hypothesis profiles, tests that need a system program, a browser."""
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 suite = settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("suite", suite)
