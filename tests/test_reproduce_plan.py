@@ -1,6 +1,7 @@
 """The plan knows what can be run: tuned settings from their grids, the sets of Tang et al. from their files."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from made_up_results import write_gold, write_results
 
 from reproduce import plan
-from reproduce.__main__ import tell
+from reproduce.__main__ import chosen, tell
 from reproduce.farming import Farm
 from reproduce.ledger import Ledger, digest
 from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, Run, best_of_grid, every_run, grid, planned
@@ -112,3 +113,15 @@ def test_a_variant_scored_on_test_keeps_its_settings(tmp_path: Path) -> None:
     ledger.check("peers/one/0", digest({"C": 1}))
     with pytest.raises(InputError, match="peers/one was scored on test with other settings"):
         ledger.check("peers/one/1", digest({"C": 2}))
+
+
+def test_the_points_of_one_capsule_share_no_seed() -> None:
+    seeds = [run.seed for run in planned("figure-2") if run.variant.changes["capsules"] == 1]
+    assert len(set(seeds)) == len(seeds) == 15
+
+
+def test_runs_are_made_in_the_order_in_which_they_are_named_each_once() -> None:
+    asked = Namespace(only="table-3", named=["sst1/max/1", "sst2/max/", "sst1/max/"])
+    names = [run.name for run in chosen(asked)]
+    assert names[:2] == ["sst1/max/1", "sst2/max/0"]
+    assert sorted(names) == sorted(f"{data}/max/{seed}" for data in ("sst1", "sst2") for seed in range(10))
