@@ -154,6 +154,19 @@ def test_bf16_autocast_stays_near_float32(form: Form, messages: str) -> None:
     assert layer.weight.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_linear_routing_trains_in_full_precision_under_autocast_on_a_processor(form: Form) -> None:
+    layer, states, mask = layer_and_text(form, messages="linear", dtype=torch.float32)
+    halves = states.detach().bfloat16()  # what an encoder under autocast gives
+    wanted, _ = layer(halves.float(), mask)
+    (slope,) = torch.autograd.grad(wanted.sum(), layer.weight)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        vector, coupling = layer(halves, mask)
+    assert vector.dtype == coupling.dtype == torch.float32
+    assert torch.equal(vector, wanted)
+    assert torch.equal(torch.autograd.grad(vector.sum(), layer.weight)[0], slope)
+
+
 @pytest.mark.system("g++", "g++")
 @pytest.mark.parametrize("messages", ["linear", "tanh"])
 def test_compiles_to_the_same_values_and_gradients(messages: str) -> None:

@@ -33,6 +33,11 @@ class Routing(Protocol):
         """Algorithm 1 for a mask (B, 1, T)."""
 
 
+def _full_precision() -> torch.autocast:
+    """Neither pass is for half precision, whether or not autocast is on around it."""
+    return torch.autocast("cpu", enabled=False)
+
+
 class LinearRoutingGradient(torch.autograd.Function):
     """Routing with linear messages, and its gradient through all iterations.
 
@@ -46,7 +51,8 @@ class LinearRoutingGradient(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Capsules (B, M, C) and coupling (B, M, T)."""
         ctx.messages = _KeptMessages(states.detach(), weight.detach(), bias.detach(), routing.iterations)
-        ctx.rounds = routing.rounds(ctx.messages, real)
+        with _full_precision():
+            ctx.rounds = routing.rounds(ctx.messages, real)
         ctx.routing = routing
         ctx.save_for_backward(states, weight, bias, real)
         ctx.set_materialize_grads(False)  # training has no gradient for the coupling
@@ -56,39 +62,45 @@ class LinearRoutingGradient(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
-        """From the last round to the first; the product for the states at the end."""
-        states, weight, bias, real = ctx.saved_tensors
-        messages: _KeptMessages = ctx.messages
-        left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
-        of_logits = torch.zeros_like(ctx.rounds[-1].coupling)
-        if of_capsules is None:
-            of_capsules = torch.zeros_like(ctx.rounds[-1].capsules)
-        for number in reversed(range(len(ctx.rounds))):
-            this: Round = ctx.rounds[number]
-            # What came in is pooled x weight + total x bias.
-            total = this.coupling.sum(-1, keepdim=True)
-            incoming, of_total = _through_average(this, total, of_capsules, average=ctx.routing.average)
-            of_pooled = messages.through_weight(incoming, 2 * number)
-            left.append(this.coupling)
-            of_weight.baddbmm_(*_by_capsule(incoming, messages.pools[number].expand(-1, len(weight), -1)))
-            of_bias += (incoming * total).sum(0)
-            if number == 0:  # its coupling is a constant
-                break
-            of_routed = torch.bmm(states, of_pooled.mT).mT + (of_total + (incoming * bias).sum(-1, keepdim=True))
-            if of_coupling is not None:
-                of_routed, of_coupling = of_routed + of_coupling, None
-            of_logits = of_logits + _through_softmax(this.coupling, of_routed.masked_fill_(~real, 0), ctx.routing.axis)
-            # The logits grew by query . state + capsule . bias, with query = capsule x weight of the round before.
-            before: Round = ctx.rounds[number - 1]
-            of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
-            left.append(of_logits)
-            of_weight.baddbmm_(*_by_capsule(before.capsules, of_query))
-            of_bias += (before.capsules * of_constant).sum(0)
-            of_capsules = torch.addcmul(per_capsule(of_query, weight.mT), of_constant, bias)
-        of_states = None
-        if ctx.needs_input_grad[0]:
-            of_states = torch.bmm(torch.cat(left[::-1], dim=1).mT, messages.right.transpose(0, 1))
-        return of_states, of_weight, of_bias, None, None
+        """Of states, weights and bias, given those of capsules and coupling."""
+        with _full_precision():
+            return _gradients(ctx, of_capsules, of_coupling)
+
+
+def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
+    """From the last round to the first; the product for the states at the end."""
+    states, weight, bias, real = ctx.saved_tensors
+    messages: _KeptMessages = ctx.messages
+    left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
+    of_logits = torch.zeros_like(ctx.rounds[-1].coupling)
+    if of_capsules is None:
+        of_capsules = torch.zeros_like(ctx.rounds[-1].capsules)
+    for number in reversed(range(len(ctx.rounds))):
+        this: Round = ctx.rounds[number]
+        # What came in is pooled x weight + total x bias.
+        total = this.coupling.sum(-1, keepdim=True)
+        incoming, of_total = _through_average(this, total, of_capsules, average=ctx.routing.average)
+        of_pooled = messages.through_weight(incoming, 2 * number)
+        left.append(this.coupling)
+        of_weight.baddbmm_(*_by_capsule(incoming, messages.pools[number].expand(-1, len(weight), -1)))
+        of_bias += (incoming * total).sum(0)
+        if number == 0:  # its coupling is a constant
+            break
+        of_routed = torch.bmm(states, of_pooled.mT).mT + (of_total + (incoming * bias).sum(-1, keepdim=True))
+        if of_coupling is not None:
+            of_routed, of_coupling = of_routed + of_coupling, None
+        of_logits = of_logits + _through_softmax(this.coupling, of_routed.masked_fill_(~real, 0), ctx.routing.axis)
+        # The logits grew by query . state + capsule . bias, with query = capsule x weight of the round before.
+        before: Round = ctx.rounds[number - 1]
+        of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
+        left.append(of_logits)
+        of_weight.baddbmm_(*_by_capsule(before.capsules, of_query))
+        of_bias += (before.capsules * of_constant).sum(0)
+        of_capsules = torch.addcmul(per_capsule(of_query, weight.mT), of_constant, bias)
+    of_states = None
+    if ctx.needs_input_grad[0]:
+        of_states = torch.bmm(torch.cat(left[::-1], dim=1).mT, messages.right.transpose(0, 1))
+    return of_states, of_weight, of_bias, None, None
 
 
 class _KeptMessages(LinearMessages):

@@ -15,6 +15,7 @@ from routepool.aggregation.squashing import norm_of, squash
 from routepool.checks import at_least, check_states, one_of
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
+_FULL = (torch.float32, torch.float64)
 
 
 class Iteration(NamedTuple):
@@ -70,9 +71,10 @@ class _Routing(Aggregator):
         nn.init.zeros_(self.bias)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        if self.messages == "linear" and _wants_gradient(states):
+        if self.messages == "linear" and self._by_hand(states):
             route = LinearRoutingGradient.apply
-            capsules, coupling = route(states, self.weight, self.bias, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
+            wide = states.to(wide_type(states))
+            capsules, coupling = route(wide, self.weight, self.bias, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
         else:
             last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
             capsules, coupling = last.capsules, last.coupling
@@ -106,6 +108,17 @@ class _Routing(Aggregator):
             norm = norm_of(sums)
             rounds.append(Round(coupling, logits, sums, norm, squash(sums, norm)))
         return rounds
+
+    def _by_hand(self, states: Tensor) -> bool:
+        """Whether the gradient by hand applies: it is for eager training in full precision.
+
+        On a processor also under autocast, where it saves more time than half precision would; for others it was not
+        measured.
+        """
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled() or self.weight.dtype not in _FULL:
+            return False
+        device = states.device.type
+        return device == "cpu" if torch.is_autocast_enabled(device) else states.dtype in _FULL
 
     def _messages(self, states: Tensor) -> Messages:
         form = LinearMessages if self.messages == "linear" else TanhMessages
@@ -144,9 +157,3 @@ class ReverseRouting(_Routing):
     """
 
     axis = TOKENS
-
-
-def _wants_gradient(states: Tensor) -> bool:
-    """Where the gradient by hand applies: it is for eager training in full precision."""
-    plain = states.dtype in (torch.float32, torch.float64) and not torch.is_autocast_enabled(states.device.type)
-    return torch.is_grad_enabled() and plain and not torch.compiler.is_compiling()
