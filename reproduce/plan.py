@@ -10,7 +10,7 @@ from typing import Any
 
 from reproduce.controls import CONTROLS
 from reproduce.data import GRADED, TANG, WARM_UP, present
-from reproduce.recipe import BASE, GRADED_PHRASES, OF_PHRASES, PHRASES, STUDENT, TRIALS, WARM
+from reproduce.recipe import BASE, GRADED_PHRASES, OF_PHRASES, PHRASES, STUDENT, TEACHERS, TRIALS, WARM
 from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
@@ -211,7 +211,8 @@ def teachers(phrases: str = "") -> Iterator[Run]:
     """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
     fixed: dict[str, Any] = {"preset": "default", "vectors": "", "precision": "bf16", "kept": True}
     for data in [phrases] if phrases else PHRASES:
-        yield Run(data, Variant("teacher-of-phrases", changes=OF_PHRASES[data], **fixed), 0, scored=False)
+        variant = Variant("teacher-of-phrases", changes=OF_PHRASES[data], **fixed)
+        yield from (Run(data, variant, seed, scored=False) for seed in range(TEACHERS[data]))
 
 
 def warm_up() -> Iterator[Run]:

@@ -38,3 +38,4 @@ OF_PHRASES: dict[str, dict[str, Any]] = {
     "sst2-phrases": {**_TEACHER, "epochs": 2, "patience": 2},
     "sst1-phrases": {**_TEACHER, "epochs": 1, "patience": 1},  # it has twice as many
 }
+TEACHERS = {"sst2-phrases": 1, "sst1-phrases": 3}  # seeds, whose answers are averaged
