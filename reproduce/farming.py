@@ -10,7 +10,7 @@ from json import loads
 from pathlib import Path
 from statistics import median
 
-from reproduce.plan import FOLDER, Run
+from reproduce.plan import FOLDER, Run, models_wanted, planned
 from routepool.errors import InputError
 
 GUESS = {"sst1": 400.0, "sst2": 400.0, "imdb-reviews": 2400.0}  # seconds of a run like none before
@@ -26,8 +26,9 @@ class Farm:
     workers: int = 1
 
     def missing(self, runs: Sequence[Run]) -> list[Run]:
-        """Those without a result."""
-        return [run for run in runs if not self.path(run).exists()]
+        """Those without a result, and those whose model a planned run without a result waits for."""
+        wanted = {name for run in planned() if not self.path(run).exists() for name in models_wanted(run)}
+        return [run for run in runs if run.name in wanted or not self.path(run).exists()]
 
     def path(self, run: Run) -> Path:
         return self.results / f"{run.name}.json"

@@ -15,7 +15,8 @@ from reproduce.recipe import VECTORS as RECIPE_VECTORS
 
 FOLDER = Path(__file__).parent
 RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
-MODELS = FOLDER.parent / "runs" / "reproduce"  # of teachers; not committed
+MODELS = FOLDER.parent / "runs" / "reproduce"  # of teachers and warm-ups; not committed
+ANSWERS = FOLDER / "answers"  # of teachers, so that their students need no teacher at hand
 GLOVE = "vectors/glove.6B.100d.f16.npz"
 SENTENCES = ("sst2", "sst1")
 TUNED_ON = "sst2"  # the smaller: a grid is 60 trainings
@@ -109,9 +110,13 @@ OPEN = {
 }
 
 
-def _document(name: str, **changes: Any) -> Variant:
-    # The vectors of a user who names none.
-    return Variant(name, "default", {"epochs": 8, "patience": 3, **changes}, vectors="wordllama")
+# The default for documents, flat or not, with the vectors of a user who names none; a rate that falls to 0 leaves no
+# epoch in which training can break down.
+DOCUMENT: dict[str, Any] = {"epochs": 5, "patience": 5, "schedule": "linear", "lowest_rate": 0.0}
+
+
+def _document(name: str, *, precision: str = "bf16", **changes: Any) -> Variant:
+    return Variant(name, "default", {**DOCUMENT, **changes}, vectors="wordllama", precision=precision)
 
 
 BY_DEPTH = {
@@ -125,7 +130,10 @@ def grid(aggregator: str) -> list[Variant]:
     fixed = {"aggregator": aggregator, **({"average": False} if aggregator == "routing" else {})}  # as the paper has it
     return [
         Variant(
-            f"tuning/{aggregator}-{rate:g}-{dropout:g}", "default", {**fixed, "learning_rate": rate, "dropout": dropout}
+            f"tuning/{aggregator}-{rate:g}-{dropout:g}",
+            "default",
+            {**fixed, "learning_rate": rate, "dropout": dropout},
+            precision="bf16",
         )
         for rate, dropout in product(RATES, DROPOUTS)
     ]
@@ -189,11 +197,11 @@ def documents() -> Iterator[Run]:
 
 
 def all_documents() -> Iterator[Run]:
-    """All of the reviews, whose many steps want a rate that falls to 0 and word vectors that learn from the first."""
-    rate: dict[str, Any] = {"schedule": "linear", "lowest_rate": 0.0, "frozen_epochs": 0}
-    steps: dict[str, Any] = {**rate, "epochs": 5, "patience": 5, "word_dropout": 0.3, "average_weights": 0.999}
+    """All of the reviews, whose many steps want word vectors that learn from the first."""
+    steps: dict[str, Any] = {"frozen_epochs": 0, "word_dropout": 0.3, "average_weights": 0.999}
     for seed, name in product(range(2), ("routing", "max")):
-        yield Run(ALL_DOCUMENTS, _document(f"{name}-5-epochs", aggregator=name, depth=2, **steps), seed)
+        variant = _document(f"{name}-5-epochs", precision="full", aggregator=name, depth=2, **steps)
+        yield Run(ALL_DOCUMENTS, variant, seed)
 
 
 def recipe() -> Iterator[Run]:
@@ -230,10 +238,14 @@ def best() -> Iterator[Run]:
 
 
 def distilled() -> Iterator[Run]:
-    """The same preset without the warm-up, with the teachers of its data; that of the fine labels knows grades."""
-    for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
+    """The same preset without the warm-up, taught by one encoder or by three; that of the fine labels knows grades."""
+    for data in (*PHRASES, GRADED_PHRASES):
         names = tuple(run.name for run in teachers("sst1-phrases" if data == GRADED_PHRASES else data))
-        yield Run(data, Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names), seed)
+        one = Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names[:1])
+        yield from (Run(data, one, seed) for seed in range(5 if len(names) == 1 else 3))
+        if len(names) > 1:
+            several = replace(one, name="distilled-by-three", precision="bf16", teachers=names)
+            yield from (Run(data, several, seed) for seed in range(5))
 
 
 def tang(data: str) -> Iterator[Run]:
@@ -275,7 +287,19 @@ def hindrance(run: Run) -> str:
     """Why a run cannot be made yet; empty for most."""
     if run.data in TANG and not present(run.data):
         return f"the data folder has no {TANG[run.data]}"
-    earlier = (*run.variant.teachers, *filter(None, [run.variant.start]))
-    if any(not (MODELS / name).exists() for name in earlier):
+    if models_wanted(run):
         return "the models that it learns from or goes on with are not in runs/reproduce; make those runs first"
     return "the grid that chooses its settings is not complete" if run.variant.preset == UNKNOWN.preset else ""
+
+
+def models_wanted(run: Run) -> list[str]:
+    """The runs whose models this one learns from or goes on with, and that are not at hand."""
+    start, taught_by = run.variant.start, run.variant.teachers
+    earlier = (*([start] if start else []), *(() if answered(taught_by).exists() else taught_by))
+    return [name for name in earlier if not (MODELS / name).exists()]
+
+
+def answered(teachers: tuple[str, ...]) -> Path:
+    """Where the mean of their answers is kept."""
+    trained_on = {name.partition("/")[0] for name in teachers}
+    return ANSWERS / f"{'-'.join(sorted(trained_on))}-by-{len(teachers)}.npz"

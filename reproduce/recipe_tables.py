@@ -8,14 +8,16 @@ from reproduce.reading import Results
 from reproduce.recipe import BASE, GRADED_PHRASES
 
 AFTER_WARM_UP = "preset `best`, after a warm-up on IMDB sentences"
-TAUGHT = "preset `best`, taught by the encoders below"
+ONE, THREE = "preset `best`, taught by one encoder of ", "preset `best`, taught by three encoders of "
 REACHED = {
     ("best", "sst2-phrases"): AFTER_WARM_UP,
     ("best", GRADED_PHRASES): f"{AFTER_WARM_UP}, from the grades of SST-1's phrases",
     ("best", "sst1-phrases"): AFTER_WARM_UP,
-    ("distilled", "sst2-phrases"): TAUGHT,
-    ("distilled", GRADED_PHRASES): "preset `best`, taught by the encoder of SST-1's phrases",
-    ("distilled", "sst1-phrases"): TAUGHT,
+    ("distilled", "sst2-phrases"): f"{ONE}SST-2's phrases",
+    ("distilled", GRADED_PHRASES): f"{ONE}SST-1's phrases",
+    ("distilled-by-three", GRADED_PHRASES): f"{THREE}SST-1's phrases",
+    ("distilled", "sst1-phrases"): f"{ONE}SST-1's phrases",
+    ("distilled-by-three", "sst1-phrases"): f"{THREE}SST-1's phrases",
 }
 
 

@@ -46,7 +46,7 @@ def settings(run: Run) -> Preset:
     """The preset of the run's data with the variant's changes."""
     known = data.known_set(run.data)
     changes = {**run.variant.changes, "seed": run.seed, "calibration": 0.0}
-    document = changes.get("depth", 1 if known.startswith("sst") else 2) > 1
+    document = not known.startswith("sst")  # also where it is read as one sequence: all else is to be equal
     encoder = changes.get("encoder", "")
     chosen = named_preset(run.variant.preset, data=known, document=document, encoder=encoder)
     text = chosen.text if split_source(encoder)[1] else text_settings(known)  # pre-trained encoders split by themselves

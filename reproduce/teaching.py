@@ -1,17 +1,19 @@
 """What is learned beside labels: the answers of teachers, also to more texts, and the grades of phrases."""
 
 from dataclasses import replace
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from reproduce.data import GRADED
-from reproduce.plan import MODELS, Run
+from reproduce.plan import MODELS, Run, answered
 from reproduce.review_sentences import sentences_of_reviews
 from routepool.config import Preset, change, split_source
-from routepool.datasets import Example, Parts
+from routepool.datasets import Example, Parts, load_named
 from routepool.errors import InputError
 from routepool.training import Task, Teacher, teacher_logits
 
@@ -42,13 +44,35 @@ def _student(run: Run, task: Task, parts: Parts) -> Task:
     """Its texts without labels come after the others."""
     held = {example.text for part in (parts.dev, parts.test) for example in part.examples}
     known = held | {example.text for example in task.train}
-    added = [text for text in sentences_of_reviews(SENTENCES) if text not in known]
+    answers = _answers(run.variant.teachers)
+    added = [text for text in answers if text not in known]
     train = [*task.train, *(Example(row, text) for row, text in enumerate(added, 1))]
-    teachers = [Teacher.read(MODELS / name) for name in run.variant.teachers]
-    texts = [one.text for one in train]
-    if not run.data.endswith(GRADED):
-        return replace(task, train=train, teacher_logits=teacher_logits(teachers, texts, task.labels))
-    return replace(task, train=train, teacher_logits=polarity(teacher_logits(teachers, texts, tuple(GRADES))))
+    logits = np.array([answers[one.text] for one in train], dtype=np.float32)
+    return replace(task, train=train, teacher_logits=polarity(logits) if run.data.endswith(GRADED) else logits)
+
+
+def _answers(teachers: tuple[str, ...]) -> dict[str, Floats]:
+    """Text -> the mean logits of its teachers: their own training texts, then sentences of reviews.
+
+    They are kept in a file of numbers, in the order of the texts, which are known by their hash alone.
+    """
+    trained_on = load_named(teachers[0].partition("/")[0]).train
+    own = dict.fromkeys(example.text for example in trained_on.examples)
+    texts = [*own, *(text for text in sentences_of_reviews(SENTENCES) if text not in own)]
+    asked = sha256("\n".join([*teachers, *trained_on.labels, *texts]).encode()).hexdigest()
+    file = answered(teachers)
+    if not file.exists():
+        models = [Teacher.read(MODELS / name) for name in teachers]
+        with torch.autocast("cpu", torch.bfloat16):  # as they were trained
+            logits = teacher_logits(models, texts, trained_on.labels)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(file, logits=logits.astype(np.float16), asked=np.array(asked))
+    with np.load(file) as kept:
+        if str(kept["asked"]) != asked:
+            raise InputError(
+                f"{file}: holds answers of other teachers or to other texts; delete it, or put the data right"
+            )
+        return dict(zip(texts, kept["logits"], strict=True))
 
 
 def polarity(fine: Floats) -> Floats:

@@ -3,15 +3,17 @@
 import doctest
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import reproduce.review_sentences
-from reproduce import data, plan, running, teaching
+from reproduce import data, farming, plan, running, teaching
 from reproduce.ledger import Ledger
 from reproduce.plan import Run, Variant, hindrance, planned
+from routepool.errors import InputError
 from routepool.training import Task
 
 SENTENCES = ["1\ta warm and lovely film", "0\ta cold and dull film", "1\tlovely", "0\tdull ."]
@@ -45,6 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ROUTEPOOL_CACHE", str(tmp_path / "cache"))
     for module in (plan, running, teaching):
         monkeypatch.setattr(module, "MODELS", tmp_path / "models")
+    monkeypatch.setattr(plan, "ANSWERS", tmp_path / "answers")
     return tmp_path
 
 
@@ -121,6 +124,41 @@ def test_a_teacher_of_grades_teaches_two_sides(folder: Path) -> None:
     assert positive == pytest.approx(-negative)
     assert positive.std() > 0
     assert set(execute(folder, student)["test_predictions"]) <= {"0", "1"}
+
+
+def test_a_student_needs_no_teacher_at_hand_once_it_has_answered(folder: Path) -> None:
+    variant = Variant("teacher", "default", TINY, "", kept=True)
+    both = [Run("sst1-phrases", variant, seed, scored=False) for seed in range(2)]
+    names = tuple(run.name for run in both)
+    student = Run("sst1-phrases", Variant("student", "default", TINY, "", teachers=names), 1)
+    for run in both:
+        execute(folder, run)
+    before = execute(folder, student)
+    shutil.rmtree(folder / "models")
+    shutil.rmtree(folder / "cache")
+    assert hindrance(student) == ""
+    assert execute(folder, student)["curve"][0]["loss"] == before["curve"][0]["loss"]
+    lines = (folder / "sst1" / "train.tsv").read_text()
+    (folder / "sst1" / "train.tsv").write_text(lines + "3\tanother film\n")
+    with pytest.raises(InputError, match=r"sst1-phrases-by-2\.npz: holds answers of other teachers or to other texts"):
+        execute(folder, student)
+
+
+def test_a_teacher_is_trained_again_where_its_model_is_gone_and_a_student_waits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teacher = Run("sst2-phrases", Variant("teacher", "default", TINY, "", kept=True), 0, scored=False)
+    student = Run("sst2-phrases", Variant("student", "default", TINY, "", teachers=(teacher.name,)), 1)
+    monkeypatch.setattr(farming, "planned", lambda: [teacher, student])
+    farm = farming.Farm(folder / "results", folder / "ledger.csv")
+    execute(folder, teacher)
+    assert farm.missing([teacher, student]) == [student]
+    shutil.rmtree(folder / "models")
+    assert farm.missing([teacher, student]) == [teacher, student]
+    execute(folder, teacher)
+    execute(folder, student)
+    shutil.rmtree(folder / "models")
+    assert farm.missing([teacher, student]) == []
 
 
 def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> None:
