@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import signal
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -89,6 +91,7 @@ def quick() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # as Ctrl-C does: runs end with the farm
     try:
         raise SystemExit(main())
     except InputError as error:

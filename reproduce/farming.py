@@ -65,6 +65,8 @@ class Farm:
         finally:
             for process in going.values():
                 process.terminate()
+            for process in going.values():
+                process.wait()
         return failed
 
     def _begin(self, run: Run) -> "subprocess.Popen[bytes]":

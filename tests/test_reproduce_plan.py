@@ -1,6 +1,9 @@
 """The plan knows what can be run: tuned settings from their grids, the sets of Tang et al. from their files."""
 
 import json
+import signal
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -105,6 +108,23 @@ def test_the_farm_expects_what_runs_took_before_and_reads_only_runs(tmp_path: Pa
     farm = Farm(tmp_path, tmp_path / "ledger.csv")
     assert farm.missing([done, other]) == [other]
     assert farm.seconds([other]) == {other.name: taken}
+
+
+def test_the_runs_end_with_the_farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(farm: Farm, run: Run) -> "subprocess.Popen[bytes]":
+        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]))
+        return begun[-1]
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Farm, "_begin", begin)
+    monkeypatch.setattr("reproduce.farming.time.sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Farm(tmp_path, tmp_path / "ledger.csv", workers=2).work(planned("table-3")[:3])
+    assert [process.poll() for process in begun] == 2 * [-signal.SIGTERM]
 
 
 def test_a_variant_scored_on_test_keeps_its_settings(tmp_path: Path) -> None:
