@@ -1,18 +1,23 @@
 """Presets, TOML files and --set: any setting can be changed, and a mistyped one suggests the right one."""
 
+from dataclasses import fields
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_runs import succeed
 
+from routepool.aggregation import AGGREGATORS
 from routepool.cli.assignments import parse_value
 from routepool.cli.settings import Asked, from_dict, resolve, to_dict
 from routepool.cli.toml import to_toml
 from routepool.config import Preset, TextConfig, change
+from routepool.encoding import ENCODERS, PRETRAINED
 from routepool.errors import InputError, UnknownNameError
 from routepool.presets import preset
-from routepool.settings import default_preset, named_preset, preset_names
+from routepool.registry import Registry
+from routepool.settings import GROUPS, default_preset, named_preset, preset_names
 
 SHORT, LONG = ["a short text"], ["word " * 61]
 
@@ -116,6 +121,14 @@ def test_the_options_are_those_of_the_chosen_classes() -> None:
     assert settled(options={"aggregator": "reverse-routing"}).model.aggregator_options == {"average": True}
     with pytest.raises(UnknownNameError, match="unknown setting 'capsules'"):
         settled("capsules=3", "aggregator=max")
+
+
+def test_no_option_of_a_class_has_the_name_of_a_setting() -> None:
+    settings = {item.name for group in GROUPS.values() for item in fields(group)}
+    tables: tuple[Registry[Any], ...] = (AGGREGATORS, ENCODERS, PRETRAINED)
+    for cls in (table[name] for table in tables for name in table.names()):
+        options = {name for name, item in signature(cls).parameters.items() if item.kind is Parameter.KEYWORD_ONLY}
+        assert not options & settings, f"--set could not reach it: {cls.__name__}"
 
 
 @pytest.mark.parametrize(

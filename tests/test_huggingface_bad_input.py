@@ -90,7 +90,7 @@ def test_a_tokenizer_of_another_encoder_is_refused(folder: Path) -> None:
         ({}, "needs its folder or name"),
         ({"architecture": {"model_type": "os.system"}}, "no encoder can be built"),
         ({"architecture": {"model_type": "t5"}}, "no encoder can be built"),
-        ({"window": 2}, "pieces of a window"),
+        ({"pieces": 2}, "pieces of a window"),
         ({"surprise": 1}, "surprise"),
     ],
 )

@@ -43,7 +43,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         architecture: the encoder's config.json.
         before: special ids in front of a window.
         behind: special ids after it.
-        window: pieces read together at most, special ones included; fewer if the encoder has fewer positions.
+        pieces: of a window at most, special ones included; fewer if the encoder has fewer positions.
         frozen: the encoder does not learn; in training its states are computed once and kept on disk.
     """
 
@@ -55,7 +55,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         architecture: Mapping[str, Any] | None = None,
         before: Sequence[int] = (),
         behind: Sequence[int] = (),
-        window: int = 512,
+        pieces: int = 512,
         frozen: bool = False,
     ) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         if max(vocabulary_size - 1, *before, *behind, 0) >= rows:
             raise InputError(f"the encoder knows ids below {rows}, but its tokenizer has {vocabulary_size}")
         self.before, self.behind = list(before), list(behind)
-        self.window = min(at_least("window", window, 1), _positions(self.model)) - len(before) - len(behind)
+        self.window = min(at_least("pieces", pieces, 1), _positions(self.model)) - len(before) - len(behind)
         at_least("pieces of a window beside the special ones", self.window, 1)
         self.padding = getattr(self.model.config, "pad_token_id", None) or 0
         self.frozen = bool(frozen)
