@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 
 from reproduce.farming import Farm
 from reproduce.gold import write_gold
-from reproduce.plan import EXPERIMENTS, LEDGER, RESULTS, Run, every_run, hindrance, planned
+from reproduce.plan import EXPERIMENTS, every_run, hindrance, planned
 from reproduce.report import full_report
+from reproduce.runs import LEDGER, RESULTS, Run
 from routepool.errors import InputError
 
 

@@ -10,7 +10,8 @@ from json import loads
 from pathlib import Path
 from statistics import median
 
-from reproduce.plan import FOLDER, Run, models_wanted, planned
+from reproduce.plan import planned
+from reproduce.runs import FOLDER, Run, models_wanted
 from routepool.errors import InputError
 
 GUESS = {"sst1": 400.0, "sst2": 400.0, "imdb-reviews": 2400.0}  # seconds of a run like none before

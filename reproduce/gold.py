@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from reproduce import data
-from reproduce.plan import RESULTS, planned
+from reproduce.plan import planned
+from reproduce.runs import RESULTS
 
 
 def write_gold(results: Path, names: Iterable[str], *, at_most: int | None = None) -> None:

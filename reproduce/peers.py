@@ -20,8 +20,9 @@ from torch import Tensor, nn
 
 from reproduce import data
 from reproduce.ledger import Ledger, digest
-from reproduce.plan import ALL_DOCUMENTS, LEDGER, RESULTS
+from reproduce.plan import ALL_DOCUMENTS
 from reproduce.running import revision, write
+from reproduce.runs import LEDGER, RESULTS
 from routepool.cli.record import versions
 from routepool.datasets import Dataset, Parts
 

@@ -2,22 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from reproduce.controls import CONTROLS
-from reproduce.data import GRADED, TANG, WARM_UP, present
-from reproduce.recipe import BASE, GRADED_PHRASES, OF_PHRASES, PHRASES, STUDENT, TEACHERS, TRIALS, WARM
-from reproduce.recipe import VECTORS as RECIPE_VECTORS
+from reproduce.data import TANG, present
+from reproduce.recipe import MINILM, best, distilled, recipe, teachers, warm_up
+from reproduce.runs import RESULTS, Run, Variant, models_wanted
 
-FOLDER = Path(__file__).parent
-RESULTS, LEDGER = FOLDER / "results", FOLDER / "ledger.csv"
-MODELS = FOLDER.parent / "runs" / "reproduce"  # of teachers and warm-ups; not committed
-ANSWERS = FOLDER / "answers"  # of teachers, so that their students need no teacher at hand
-GLOVE = "vectors/glove.6B.100d.f16.npz"
 SENTENCES = ("sst2", "sst1")
 TUNED_ON = "sst2"  # the smaller: a grid is 60 trainings
 DOCUMENTS, ALL_DOCUMENTS, RATINGS = "imdb-5000", "imdb-reviews", "imdb-ratings-5000"
@@ -25,55 +20,6 @@ MAIN = ("routing", "max", "mean", "attention", "reverse-routing")
 RATES, DROPOUTS = (3e-4, 1e-3, 3e-3), (0.2, 0.35, 0.5, 0.65)
 ITERATIONS, CAPSULES = (1, 2, 3, 4, 5), (1, 2, 3, 4)
 TUNED_SEEDS = range(1, 6)  # none that took part in the choice
-
-
-@dataclass(frozen=True)
-class Variant:
-    """Settings under a name: a preset and what differs from it.
-
-    Args:
-        name: of the folder of its results.
-        preset: as `routepool train --preset` takes it.
-        changes: setting -> value, as `--set` takes them.
-        vectors: of the words; files are looked for in the data folder.
-        shown: a sentence whose couplings go into the result.
-        precision: as `routepool.training.fit` takes it.
-        kept: the model stays in `MODELS`, to teach or to go on with.
-        start: a run whose model this one goes on with.
-        teachers: runs whose models teach this one, beside its own texts on sentences of reviews.
-    """
-
-    name: str
-    preset: str = "paper"
-    changes: dict[str, Any] = field(default_factory=dict, hash=False)
-    vectors: str = GLOVE
-    shown: str = ""
-    precision: str = "full"
-    kept: bool = False
-    start: str = ""
-    teachers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Run:
-    """One model to train.
-
-    Args:
-        data: a set of `reproduce.data`.
-        variant: how.
-        seed: of weights, batches and dropout.
-        scored: whether test is read, once; choices are made on runs that do not.
-    """
-
-    data: str
-    variant: Variant
-    seed: int
-    scored: bool = True
-
-    @property
-    def name(self) -> str:
-        """Of its result, below the folder of results."""
-        return f"{self.data}/{self.variant.name}/{self.seed}"
 
 
 def _paper(name: str, **changes: Any) -> Variant:
@@ -123,6 +69,16 @@ BY_DEPTH = {
     (name, depth): _document(f"{name}-{'flat' if depth == 1 else 'hierarchical'}", aggregator=name, depth=depth)
     for name, depth in product(MAIN, (1, 2))
 }
+
+
+# Reviews read whole by an encoder that was trained before, in windows of so many pieces; one pass over them.
+ON_MINILM = Variant(
+    "routing-on-minilm",
+    "default",
+    {**MINILM, "aggregator": "routing", "depth": 1, "pieces": 128, "epochs": 1, "batch_size": 16, "smallest_batch": 16},
+    vectors="",
+    precision="bf16",
+)
 
 
 def grid(aggregator: str) -> list[Variant]:
@@ -202,50 +158,7 @@ def all_documents() -> Iterator[Run]:
     for seed, name in product(range(2), ("routing", "max")):
         variant = _document(f"{name}-5-epochs", precision="full", aggregator=name, depth=2, **steps)
         yield Run(ALL_DOCUMENTS, variant, seed)
-
-
-def recipe() -> Iterator[Run]:
-    """The search for the preset `best`: one seed of each trial, on dev of SST-2; SST-1 takes what was found."""
-    data = PHRASES[0]
-    for name, changes in TRIALS.items():
-        chosen = {**BASE, **changes}
-        if chosen["aggregator"] != BASE["aggregator"]:
-            del chosen["average"]  # an option of routing
-        start = f"{WARM_UP}{data}/warm-up/0" if name.endswith("-warm") else ""
-        yield Run(data, Variant(f"recipe/{name}", "default", chosen, RECIPE_VECTORS, start=start), 0, scored=False)
-
-
-def teachers(phrases: str = "") -> Iterator[Run]:
-    """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
-    fixed: dict[str, Any] = {"preset": "default", "vectors": "", "precision": "bf16", "kept": True}
-    for data in [phrases] if phrases else PHRASES:
-        variant = Variant("teacher-of-phrases", changes=OF_PHRASES[data], **fixed)
-        yield from (Run(data, variant, seed, scored=False) for seed in range(TEACHERS[data]))
-
-
-def warm_up() -> Iterator[Run]:
-    """Models that have seen sentences of reviews, to go on with."""
-    for data in PHRASES:
-        variant = Variant("warm-up", "default", {**BASE, **WARM}, RECIPE_VECTORS, kept=True)
-        yield Run(f"{WARM_UP}{data}", variant, 0, scored=False)
-
-
-def best() -> Iterator[Run]:
-    """The preset that the search led to, scored; every seed goes on with the same warm-up."""
-    for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
-        start = f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up/0"
-        yield Run(data, Variant("best", "best", vectors=RECIPE_VECTORS, start=start), seed)
-
-
-def distilled() -> Iterator[Run]:
-    """The same preset without the warm-up, taught by one encoder or by three; that of the fine labels knows grades."""
-    for data in (*PHRASES, GRADED_PHRASES):
-        names = tuple(run.name for run in teachers("sst1-phrases" if data == GRADED_PHRASES else data))
-        one = Variant("distilled", "best", STUDENT, RECIPE_VECTORS, teachers=names[:1])
-        yield from (Run(data, one, seed) for seed in range(5 if len(names) == 1 else 3))
-        if len(names) > 1:
-            several = replace(one, name="distilled-by-three", precision="bf16", teachers=names)
-            yield from (Run(data, several, seed) for seed in range(5))
+    yield from (Run(ALL_DOCUMENTS, ON_MINILM, seed) for seed in range(2))
 
 
 def tang(data: str) -> Iterator[Run]:
@@ -290,16 +203,3 @@ def hindrance(run: Run) -> str:
     if models_wanted(run):
         return "the models that it learns from or goes on with are not in runs/reproduce; make those runs first"
     return "the grid that chooses its settings is not complete" if run.variant.preset == UNKNOWN.preset else ""
-
-
-def models_wanted(run: Run) -> list[str]:
-    """The runs whose models this one learns from or goes on with, and that are not at hand."""
-    start, taught_by = run.variant.start, run.variant.teachers
-    earlier = (*([start] if start else []), *(() if answered(taught_by).exists() else taught_by))
-    return [name for name in earlier if not (MODELS / name).exists()]
-
-
-def answered(teachers: tuple[str, ...]) -> Path:
-    """Where the mean of their answers is kept."""
-    trained_on = {name.partition("/")[0] for name in teachers}
-    return ANSWERS / f"{'-'.join(sorted(trained_on))}-by-{len(teachers)}.npz"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from reproduce.gold import write_gold
 from reproduce.ledger import Ledger
-from reproduce.plan import BY_DEPTH, DOCUMENTS, FIGURE_2, TABLE_3, TABLE_4, Run
+from reproduce.plan import BY_DEPTH, DOCUMENTS, FIGURE_2, TABLE_3, TABLE_4
 from reproduce.reading import Results
 from reproduce.report import Report
 from reproduce.running import execute
+from reproduce.runs import Run
 
 ROWS = 60  # of each part
 _TINY = {"hidden_size": 8, "head_size": 8, "epochs": 1, "extra_words": 1000}

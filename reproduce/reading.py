@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reproduce.comparing import Arm, Floats, resample_texts
-from reproduce.plan import Run
+from reproduce.runs import Run
 from routepool.errors import InputError
 
 Found = dict[str, Any]

@@ -3,9 +3,10 @@
 from reproduce import paper
 from reproduce.data import scored_set
 from reproduce.formatting import DATA, Table, count, spread
-from reproduce.plan import SENTENCES, Run, recipe, teachers
+from reproduce.plan import SENTENCES
 from reproduce.reading import Results
-from reproduce.recipe import BASE, GRADED_PHRASES
+from reproduce.recipe import BASE, GRADED_PHRASES, recipe, teachers
+from reproduce.runs import Run
 
 AFTER_WARM_UP = "preset `best`, after a warm-up on IMDB sentences"
 ONE, THREE = "preset `best`, taught by one encoder of ", "preset `best`, taught by three encoders of "

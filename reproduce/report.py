@@ -23,20 +23,9 @@ from reproduce.figures import draw_all, drawable
 from reproduce.formatting import DATA, Table
 from reproduce.ledger import Ledger
 from reproduce.lengths import POOLINGS, by_length, length_table
-from reproduce.plan import (
-    CAPSULES,
-    DOCUMENTS,
-    EXPERIMENTS,
-    FIGURE_2,
-    FOLDER,
-    ITERATIONS,
-    LEDGER,
-    RESULTS,
-    SENTENCES,
-    TUNED_ON,
-    planned,
-)
+from reproduce.plan import CAPSULES, DOCUMENTS, EXPERIMENTS, FIGURE_2, ITERATIONS, SENTENCES, TUNED_ON, planned
 from reproduce.reading import Results
+from reproduce.runs import FOLDER, LEDGER, RESULTS
 
 PAGE = FOLDER.parent / "docs" / "reproduction.md"
 EXPLAINED = FOLDER.parent / "benchmarks" / "results" / "explain"

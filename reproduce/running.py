@@ -16,7 +16,8 @@ import reproduce.controls  # noqa: F401  (its aggregators are known by name from
 from reproduce import data
 from reproduce.cost import flops, parameters
 from reproduce.ledger import Ledger, configuration
-from reproduce.plan import FOLDER, LEDGER, MODELS, RESULTS, Run, every_run
+from reproduce.plan import every_run
+from reproduce.runs import FOLDER, LEDGER, MODELS, RESULTS, Run
 from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from reproduce.data import GRADED
-from reproduce.plan import MODELS, Run, answered
 from reproduce.review_sentences import sentences_of_reviews
+from reproduce.runs import MODELS, Run, answered
 from routepool.config import Preset, change, split_source
 from routepool.datasets import Example, Parts, load_named
 from routepool.errors import InputError

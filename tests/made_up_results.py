@@ -8,7 +8,8 @@ from zlib import crc32
 
 import numpy as np
 
-from reproduce.plan import WHOLESOME, Run
+from reproduce.plan import WHOLESOME
+from reproduce.runs import Run
 
 LABELS = {"sst1": 5, "imdb-ratings-5000": 8}
 

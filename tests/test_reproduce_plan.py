@@ -15,8 +15,9 @@ from reproduce import plan
 from reproduce.__main__ import chosen, tell
 from reproduce.farming import Farm
 from reproduce.ledger import Ledger, digest
-from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, Run, best_of_grid, every_run, grid, planned
+from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, best_of_grid, every_run, grid, planned
 from reproduce.quick import shrunk, work_quickly
+from reproduce.runs import GLOVE, Run
 from routepool.errors import InputError
 
 
@@ -68,7 +69,7 @@ def write_tang(folder: Path, name: str) -> None:
         (folder / f"{name}-{part}.txt.ss").write_text("\n".join(lines) + "\n")
     (folder / "vectors").mkdir()
     words = np.frombuffer(b"nice\ncold\nsoup\n.", np.uint8)
-    np.savez(folder / plan.GLOVE, words_utf8=words, vectors=np.eye(4, dtype=np.float16))
+    np.savez(folder / GLOVE, words_utf8=words, vectors=np.eye(4, dtype=np.float16))
 
 
 def test_a_set_of_tang_et_al_runs_where_its_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import reproduce.review_sentences
-from reproduce import data, farming, plan, running, teaching
+from reproduce import data, farming, running, runs, teaching
 from reproduce.ledger import Ledger
-from reproduce.plan import Run, Variant, hindrance, planned
+from reproduce.plan import hindrance, planned
+from reproduce.runs import Run, Variant
 from routepool.errors import InputError
 from routepool.training import Task
 
@@ -45,9 +46,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / f"{name}.tsv.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
     monkeypatch.setenv("ROUTEPOOL_DATA", str(tmp_path))
     monkeypatch.setenv("ROUTEPOOL_CACHE", str(tmp_path / "cache"))
-    for module in (plan, running, teaching):
+    for module in (runs, running, teaching):
         monkeypatch.setattr(module, "MODELS", tmp_path / "models")
-    monkeypatch.setattr(plan, "ANSWERS", tmp_path / "answers")
+    monkeypatch.setattr(runs, "ANSWERS", tmp_path / "answers")
     return tmp_path
 
 

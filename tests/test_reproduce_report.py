@@ -15,9 +15,10 @@ from reproduce import claims, paper, tables
 from reproduce.families import SENTENCE_PAIRS, Compared, family
 from reproduce.figures import draw_all
 from reproduce.lengths import by_length
-from reproduce.plan import DOCUMENTS, FIGURE_2, RESULTS, TABLE_3, Run, planned
+from reproduce.plan import DOCUMENTS, FIGURE_2, TABLE_3, planned
 from reproduce.reading import Results
 from reproduce.report import Report, full_report
+from reproduce.runs import RESULTS, Run
 from routepool.errors import InputError
 
 SETS = ("sst1", "sst2", DOCUMENTS, "imdb-ratings-5000", "imdb-reviews")
