@@ -65,12 +65,11 @@ def tell(farm: Farm, runs: list[Run], experiments: list[str]) -> None:
     usual = farm.seconds(farm.missing(runs))
     for name in experiments:
         all_of_it = planned(name)
-        own = [run for run in all_of_it if run in runs]
-        missing = farm.missing(own)
-        hours = sum(usual[run.name] for run in missing) / 3600
-        print(f"{name}: {len(own) - len(missing)} of {len(own)} runs done, {hours:.1f} processor hours left")
-        for reason in dict.fromkeys(filter(None, map(hindrance, all_of_it))):
-            print(f"  {sum(hindrance(run) == reason for run in all_of_it)} runs are left out: {reason}")
+        missing = farm.missing(all_of_it)
+        done, hours = len(all_of_it) - len(missing), sum(usual.get(run.name, 0) for run in missing) / 3600
+        print(f"{name}: {done} of {len(all_of_it)} runs done, {hours:.1f} processor hours left")
+        for reason in dict.fromkeys(filter(None, map(hindrance, missing))):
+            print(f"  {sum(hindrance(run) == reason for run in missing)} runs are left out: {reason}")
 
 
 def check() -> int:

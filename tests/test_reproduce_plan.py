@@ -97,8 +97,12 @@ def test_the_list_says_why_runs_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ROUTEPOOL_DATA", str(tmp_path))
+    write_gold(tmp_path / "results", ["yelp2014"], texts=20)
+    write_results(tmp_path / "results", planned("yelp2014")[:3], lambda run: 0.8)
     tell(Farm(tmp_path / "results", tmp_path / "ledger.csv"), every_run(), ["yelp2014", "table-3"])
-    assert "25 runs are left out: the data folder has no yelp-2014-train.txt.ss" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "yelp2014: 3 of 25 runs done" in told
+    assert "22 runs are left out: the data folder has no yelp-2014-train.txt.ss" in told
 
 
 def test_the_farm_expects_what_runs_took_before_and_reads_only_runs(tmp_path: Path) -> None:
