@@ -1,5 +1,6 @@
 """What is learned beside labels: the answers of teachers, also to more texts, and the grades of phrases."""
 
+import os
 from dataclasses import replace
 from hashlib import sha256
 from importlib.util import find_spec
@@ -65,14 +66,22 @@ def _answers(teachers: tuple[str, ...]) -> dict[str, Floats]:
         models = [Teacher.read(MODELS / name) for name in teachers]
         with torch.autocast("cpu", torch.bfloat16):  # as they were trained
             logits = teacher_logits(models, texts, trained_on.labels)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(file, logits=logits.astype(np.float16), asked=np.array(asked))
+        _keep(file, logits, asked)
     with np.load(file) as kept:
         if str(kept["asked"]) != asked:
             raise InputError(
                 f"{file}: holds answers of other teachers or to other texts; delete it, or put the data right"
             )
         return dict(zip(texts, kept["logits"], strict=True))
+
+
+def _keep(file: Path, logits: Floats, asked: str) -> None:
+    """Never half a file, though students start together."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".{os.getpid()}.part")
+    with part.open("wb") as opened:
+        np.savez_compressed(opened, logits=logits.astype(np.float16), asked=np.array(asked))
+    part.replace(file)
 
 
 def polarity(fine: Floats) -> Floats:
