@@ -66,6 +66,7 @@ benchmark: install
 	$(BIN)/python benchmarks/encoder.py
 	$(BIN)/python benchmarks/encoder.py --long
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/documents.py
 
 reproduce: install

@@ -16,9 +16,10 @@ COLUMNS = ("time", "run", "configuration", "revision", "dev", "test")
 
 
 def configuration(preset: Preset) -> str:
-    """A short name of all settings but the seed."""
+    """A short name of all settings but the seed and the precision, which was none when the first looks were taken."""
     values = to_dict(preset)
-    values["training"].pop("seed")
+    for name in ("seed", "precision"):
+        values["training"].pop(name)
     return digest(values)
 
 

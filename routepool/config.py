@@ -203,6 +203,11 @@ class TrainingConfig(Settings):
     extra_words: int = setting(40_000, "words known by their vector only, not seen in training", least=0)
     checkpoint_steps: int = setting(0, "steps between two checkpoints; 0: one after each epoch", least=0)
     word_dropout: float = setting(0.0, "share of words replaced by the unknown word in training", least=0, most=0.9)
+    precision: str = setting(
+        "full",
+        "of the products in training: full, or bf16, which processors that have it compute faster; weights stay full",
+        choices=("full", "bf16"),
+    )
     seed: int = setting(0, "of initial weights, batches and dropout", least=0)
 
 

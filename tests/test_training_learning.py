@@ -16,9 +16,9 @@ from routepool.training import Fitted, Task
 BUILT_IN = ("max", "mean", "attention", "structured-attention", "multi-hop", "routing", "reverse-routing")
 
 
-def learned(aggregator: str, *, sentences: int = 1, **options: str) -> Fitted:
-    settings = planted.quick(aggregator=aggregator, depth=min(sentences, 2))
-    return planted.train(settings, of=planted.task(train=120, dev=40, sentences=sentences), **options)
+def learned(aggregator: str, *, sentences: int = 1, **settings: str) -> Fitted:
+    preset = planted.quick(aggregator=aggregator, depth=min(sentences, 2), **settings)
+    return planted.train(preset, of=planted.task(train=120, dev=40, sentences=sentences))
 
 
 def test_every_registered_aggregator_is_tried_here() -> None:
@@ -40,13 +40,13 @@ def test_half_precision_learns_and_keeps_full_weights() -> None:
 
 def test_full_precision_after_half_is_full() -> None:
     before = planted.train()
-    planted.train(precision="bf16")
+    planted.train(planted.tiny(precision="bf16"))
     assert planted.identical(planted.train(), before)
 
 
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(InputError, match="precision must be one of full, bf16, got 'fp16'"):
-        planted.train(precision="fp16")
+        planted.tiny(precision="fp16")
 
 
 def test_known_words_start_from_their_vectors_which_freezing_keeps(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ class Failing(Hook):
             raise ZeroDivisionError
 
 
-def resumed(run: Path, **settings: float) -> Fitted:
+def resumed(run: Path, **settings: float | str) -> Fitted:
     return planted.train(planted.tiny(**settings), run=run, checkpoint=latest_checkpoint(run))
 
 
@@ -81,8 +81,10 @@ def test_checkpoints_come_after_each_epoch_and_where_steps_are_asked_for(tmp_pat
     assert planted.folders(tmp_path / "steps") == ["000002-step-6", f"000003-step-{STEPS}"]  # two are kept
 
 
-@pytest.mark.parametrize("settings", [{"sparse": False}, {"replacement": True}, {"l2": 0.0}], ids=str)
-def test_every_kind_of_training_is_taken_up_exactly(settings: dict[str, float], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"sparse": False}, {"replacement": True}, {"l2": 0.0}, {"precision": "bf16"}], ids=str
+)
+def test_every_kind_of_training_is_taken_up_exactly(settings: dict[str, float | str], tmp_path: Path) -> None:
     whole = planted.train(planted.tiny(**settings))
     with pytest.raises(ZeroDivisionError):
         planted.train(planted.tiny(**settings, checkpoint_steps=2), run=tmp_path, hooks=[Failing(step=13)])

@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from routepool.checks import one_of
 from routepool.errors import InputError
 
 PRECISIONS = {"full": "no", "bf16": "bf16"}  # our names and accelerate's
@@ -50,7 +49,7 @@ def engine(*, device: str = "cpu", precision: str = "full") -> Any:
     from accelerate import Accelerator  # type: ignore[import-untyped] # noqa: PLC0415
     from accelerate.state import AcceleratorState  # type: ignore[import-untyped] # noqa: PLC0415
 
-    mixed = PRECISIONS[one_of("precision", precision, tuple(PRECISIONS))]
+    mixed = PRECISIONS[precision]
     # accelerate keeps the choices of its first use for the life of the process; each training makes its own.
     AcceleratorState._reset_state(reset_partial_state=True)
     before = os.environ.get(_DEVICE)

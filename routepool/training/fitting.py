@@ -75,7 +75,6 @@ def fit(
     provenance: Mapping[str, Any] | None = None,
     start: SavedModel | None = None,
     device: str = "cpu",
-    precision: str = "full",
 ) -> Fitted:
     """Train a model.
 
@@ -92,7 +91,6 @@ def fit(
         start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's. It must
             have the labels of the task. It stays as it is.
         device: where to compute.
-        precision: full, or bf16 for the products inside the model.
 
     Raises:
         DivergedError: the loss is no longer a number; its `fitted` is what this function would have returned.
@@ -103,10 +101,8 @@ def fit(
     if preset.training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
         raise InputError("word_dropout needs a model of words, this one reads the pieces of a pre-trained encoder")
     data = _data(task, preset, new)
-    where = {"device": device, "precision": precision}
-    trainer = Trainer(
-        new.model, data.train, data.dev, data.objective, preset.training, known=new.known, hooks=hooks, run=run, **where
-    )
+    parts = (new.model, data.train, data.dev, data.objective)
+    trainer = Trainer(*parts, preset.training, known=new.known, hooks=hooks, run=run, device=device)
     start_report = StartReport(new.coverage, Truncation.of(data.train.encoded))
     for hook in hooks:
         hook.on_start(start_report)

@@ -73,7 +73,6 @@ class Trainer:
         hooks: watch it.
         run: where checkpoints are written; None for none.
         device: where to compute.
-        precision: full, or bf16 for the products inside the model.
     """
 
     def __init__(
@@ -88,9 +87,8 @@ class Trainer:
         hooks: Sequence[Hook] = (),
         run: Path | None = None,
         device: str = "cpu",
-        precision: str = "full",
     ) -> None:
-        self._engine = engine(device=device, precision=precision)
+        self._engine = engine(device=device, precision=config.precision)
         self.model, self.train, self.dev = model.to(self._engine.device), train, dev
         self.objective, self.config, self.hooks, self.run = objective, config, hooks, run
         self.optimizer = Optimizer(model, config)
