@@ -1,6 +1,6 @@
 """Training in bf16 against full precision: texts a second on the same batches.
 
-python benchmarks/precision.py     rewrites a section of docs/performance.md (about 5 minutes)
+python benchmarks/precision.py     rewrites a section of docs/performance.md (about 2 minutes)
 
 ROUTEPOOL_DATA names the folder with sst1/ and imdb_reviews/; without it only the made-up documents run.
 """
