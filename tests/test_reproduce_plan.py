@@ -32,7 +32,7 @@ def test_the_best_setting_is_known_when_its_grid_is_complete(tmp_path: Path) -> 
     runs = made_grid(tmp_path, "max", "tuning/max-0.0003-0.35")
     best = best_of_grid("max", tmp_path)
     assert best is not None
-    assert (best.changes["aggregator"], best.changes["learning_rate"], best.changes["dropout"]) == ("max", 3e-4, 0.35)
+    assert best.changes == {"aggregator": "max", "learning_rate": 3e-4, "dropout": 0.35, "precision": "bf16"}
     (tmp_path / f"{runs[0].name}.json").unlink()
     assert best_of_grid("max", tmp_path) is None
 
