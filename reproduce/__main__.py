@@ -32,6 +32,8 @@ def main() -> int:
         return quick()
     if asked.check:
         return check()
+    if asked.list:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends the list
     farm = Farm(RESULTS, LEDGER, asked.workers)
     failed: list[str] = []
     if not asked.report:

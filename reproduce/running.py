@@ -27,20 +27,30 @@ from routepool.model import Classifier
 from routepool.persistence import load, save
 from routepool.predictor import of_saved
 from routepool.settings import assign, named_preset
-from routepool.training import EpochReport, Hook, Task, fit
+from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 
 class Curve(Hook):
-    """Loss and dev score of every epoch, kept and told."""
+    """Loss and dev score of every epoch, kept and told; within a long epoch, how far it is."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, quiet_seconds: float = 300.0) -> None:
         self.name = name
+        self.quiet_seconds = quiet_seconds
         self.points: list[dict[str, Any]] = []
+        self._told = time.monotonic()
+
+    def on_step(self, report: StepReport) -> None:
+        if time.monotonic() - self._told >= self.quiet_seconds:
+            self._tell(f"epoch {report.epoch + 1}, batch {report.index + 1} of {report.batches}")
 
     def on_epoch(self, report: EpochReport) -> None:
         values = asdict(report)
         self.points.append({key: values[key] for key in ("epoch", "loss", "score", "seconds")})
-        print(f"{self.name}: epoch {report.epoch + 1}, dev {100 * report.score:.1f}", flush=True)
+        self._tell(f"epoch {report.epoch + 1}, dev {100 * report.score:.1f}")
+
+    def _tell(self, news: str) -> None:
+        self._told = time.monotonic()
+        print(f"{self.name}: {news}", flush=True)
 
 
 def settings(run: Run) -> Preset:

@@ -15,7 +15,7 @@ from reproduce.ledger import Ledger
 from reproduce.plan import hindrance, planned
 from reproduce.runs import Run, Variant
 from routepool.errors import InputError
-from routepool.training import Task
+from routepool.training import StepReport, Task
 
 SENTENCES = ["1\ta warm and lovely film", "0\ta cold and dull film", "1\tlovely", "0\tdull ."]
 FINE_SENTENCES = [*SENTENCES, "2\ta film", "3\ta fine film", "4\ta very lovely film"]
@@ -167,3 +167,10 @@ def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> Non
     named = [name for run in planned() for name in (*run.variant.teachers, run.variant.start) if name]
     assert named
     assert set(named) <= names
+
+
+def test_a_long_epoch_tells_how_far_it_is_and_a_short_one_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    step = StepReport(step=7, epoch=1, index=2, batches=9, examples=16, loss=0.5, rate=1e-3)
+    for quiet_seconds in (0.0, 300.0):
+        running.Curve("sst2/routing/0", quiet_seconds=quiet_seconds).on_step(step)
+    assert capsys.readouterr().out == "sst2/routing/0: epoch 2, batch 3 of 9\n"
