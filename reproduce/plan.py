@@ -10,7 +10,7 @@ from typing import Any
 
 from reproduce.controls import CONTROLS
 from reproduce.data import TANG, present
-from reproduce.recipe import MINILM, best, distilled, recipe, teachers, warm_up
+from reproduce.recipe import MINILM, additions, best, distilled, recipe, teachers, warm_up
 from reproduce.runs import RESULTS, Run, Variant, models_wanted
 
 SENTENCES = ("sst2", "sst1")
@@ -186,6 +186,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Run]]] = {
     "best": best,
     "teachers": teachers,
     "distilled": distilled,
+    "additions": additions,
     **{data: partial(tang, data) for data in TANG},
 }
 

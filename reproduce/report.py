@@ -108,6 +108,7 @@ class Report:
             "reached": recipe_tables.reached(results),
             "taught_by": recipe_tables.taught_by(results),
             "trials": recipe_tables.trials(results),
+            "added": recipe_tables.added(results),
             "slips": paper.slips(len(Results(RESULTS, ()).labels("sst1")["labels"])),
         }
 

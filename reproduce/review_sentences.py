@@ -1,4 +1,4 @@
-"""Sentences of IMDB's training reviews as SST writes its own, each with the stars of its review."""
+"""Sentences and passages of IMDB's training reviews as SST writes its own, each with the stars of its review."""
 
 import random
 import re
@@ -12,18 +12,28 @@ WORDS = range(3, 41)  # how long one may be
 _WORD = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|\.{2,}|-{2,}|[^\w\s]")
 
 
-def sentences_of_reviews(number: int) -> dict[str, int]:
-    """So many sentences -> stars, the same ones every time; of a sentence in several reviews the last one's."""
-    found = dict(_sentences())
+def sentences_of_reviews(number: int, *, at_least: int = 1) -> dict[str, int]:
+    """So many pieces of reviews -> stars, the same ones every time; of one in several reviews the last one's.
+
+    Args:
+        number: all there are if that is fewer.
+        at_least: words of a piece, which is as many sentences in a row as it takes; the last ones of a review may be
+            too few and are left out.
+    """
+    found = dict(_pieces(at_least))
     return {text: found[text] for text in random.Random(0).sample(sorted(found), min(number, len(found)))}
 
 
-def _sentences() -> Iterator[tuple[str, int]]:
+def _pieces(at_least: int) -> Iterator[tuple[str, int]]:
     for example in load_named("imdb-reviews-ratings").train.examples:
+        piece: list[str] = []
         for sentence in sentencex.segment("en", example.text):
-            text = as_sst_writes(sentence)
-            if len(text.split()) in WORDS and example.labels:
-                yield text, int(example.labels[0])
+            words = as_sst_writes(sentence).split()
+            if len(words) in WORDS and example.labels:
+                piece += words
+                if len(piece) >= at_least:
+                    yield " ".join(piece), int(example.labels[0])
+                    piece = []
 
 
 def as_sst_writes(sentence: str) -> str:
