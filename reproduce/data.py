@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from reproduce.review_sentences import sentences_of_reviews
+from reproduce.review_pieces import pieces_of_reviews
 from routepool.config import PHRASES
 from routepool.datasets import Dataset, Example, Parts, load_named, split
 from routepool.datasets.named import ENVIRONMENT
@@ -55,7 +55,7 @@ def _without(train: Dataset, *held: Dataset) -> Dataset:
 def _with_reviews(train: Dataset, classes: dict[int, str], words: int) -> Dataset:
     """Pieces of reviews after the others, each with the class of its review's stars: often wrong, and many."""
     known = {example.text for example in train.examples}
-    pieces = sentences_of_reviews(PIECES, at_least=words)
+    pieces = pieces_of_reviews(PIECES, at_least=words)
     new = {text: stars for text, stars in pieces.items() if text not in known}
     added = (Example(row, text, (classes[stars],)) for row, (text, stars) in enumerate(new.items(), 1))
     return replace(train, examples=(*train.examples, *added))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import reproduce.review_sentences
+import reproduce.review_pieces
 from reproduce import data, farming, running, runs, teaching
 from reproduce.ledger import Ledger
 from reproduce.plan import hindrance, planned
@@ -59,13 +59,13 @@ def execute(folder: Path, run: Run) -> dict[str, Any]:
 
 
 def test_reviews_are_written_as_sst_writes() -> None:
-    assert doctest.testmod(reproduce.review_sentences).failed == 0
-    sentences = reproduce.review_sentences.sentences_of_reviews(100)
+    assert doctest.testmod(reproduce.review_pieces).failed == 0
+    sentences = reproduce.review_pieces.pieces_of_reviews(100)
     assert sentences["it 's a warm day , and we do n't mind ."] == 9
     assert sentences["a very cold day it was !"] == sentences["dull stuff ."] == 2
     assert "lovely ." not in sentences  # too short
-    assert len(reproduce.review_sentences.sentences_of_reviews(2)) == 2
-    passages = reproduce.review_sentences.sentences_of_reviews(100, at_least=8)
+    assert len(reproduce.review_pieces.pieces_of_reviews(2)) == 2
+    passages = reproduce.review_pieces.pieces_of_reviews(100, at_least=8)
     assert passages["dull stuff . a very cold day it was !"] == 2
     assert passages["it 's a warm day , and we do n't mind ."] == 9
     assert "a very cold day it was !" not in passages  # the sentence before it came first
@@ -175,7 +175,7 @@ def test_every_trial_of_students_and_warm_models_names_runs_of_the_plan() -> Non
     assert set(named) <= names
 
 
-def test_a_long_epoch_tells_how_far_it_is_and_a_short_one_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_epoch_tells_how_far_it_is_and_a_short_one_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     step = StepReport(step=7, epoch=1, index=2, batches=9, examples=16, loss=0.5, rate=1e-3)
     for quiet_seconds in (0.0, 300.0):
         running.Curve("sst2/routing/0", quiet_seconds=quiet_seconds).on_step(step)

@@ -12,7 +12,7 @@ WORDS = range(3, 41)  # how long one may be
 _WORD = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|\.{2,}|-{2,}|[^\w\s]")
 
 
-def sentences_of_reviews(number: int, *, at_least: int = 1) -> dict[str, int]:
+def pieces_of_reviews(number: int, *, at_least: int = 1) -> dict[str, int]:
     """So many pieces of reviews -> stars, the same ones every time; of one in several reviews the last one's.
 
     Args:
