@@ -13,12 +13,14 @@ from routepool.config import Preset
 from routepool.errors import InputError
 
 COLUMNS = ("time", "run", "configuration", "revision", "dev", "test")
+LATER = {"kept_epoch": "best"}  # settings that were none when the first looks were taken, and what was done then
 
 
 def configuration(preset: Preset) -> str:
-    """A short name of all settings but the seed and the precision, which was none when the first looks were taken."""
+    """A short name of all settings but the seed and the precision, which is later than the first looks, too."""
     values = to_dict(preset)
-    for name in ("seed", "precision"):
+    as_then = (name for name, then in LATER.items() if values["training"][name] == then)
+    for name in ("seed", "precision", *as_then):
         values["training"].pop(name)
     return digest(values)
 

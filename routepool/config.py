@@ -148,6 +148,11 @@ class TrainingConfig(Settings):
 
     epochs: int = setting(50, "passes over the training set at most", least=1)
     patience: int = setting(7, "stop after this many epochs without a better dev score", least=1)
+    kept_epoch: str = setting(
+        "best",
+        "whose weights are kept: best (on dev), or last (of all epochs), as fits a rate that falls to 0",
+        choices=("best", "last"),
+    )
     batch_size: int = setting(64, "examples in a step", least=1)
     smallest_batch: int = setting(16, "low bound of the batch as it is halved", least=1)
     window: int = setting(

@@ -14,10 +14,11 @@ from made_up_results import write_gold, write_results
 from reproduce import plan
 from reproduce.__main__ import chosen, tell
 from reproduce.farming import Farm
-from reproduce.ledger import Ledger, digest
+from reproduce.ledger import Ledger, configuration, digest
 from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, best_of_grid, every_run, grid, planned
 from reproduce.quick import shrunk, work_quickly
-from reproduce.runs import GLOVE, Run
+from reproduce.running import settings
+from reproduce.runs import GLOVE, LEDGER, Run
 from routepool.errors import InputError
 
 
@@ -138,6 +139,16 @@ def test_a_variant_scored_on_test_keeps_its_settings(tmp_path: Path) -> None:
     ledger.check("peers/one/0", digest({"C": 1}))
     with pytest.raises(InputError, match="peers/one was scored on test with other settings"):
         ledger.check("peers/one/1", digest({"C": 2}))
+
+
+def test_what_is_planned_has_the_settings_it_was_scored_with() -> None:
+    """A new setting, or another default, would lock every later seed of a scored variant out."""
+    ledger = Ledger(LEDGER)
+    scored = {row["run"].rpartition("/")[0] for row in ledger.rows()}
+    later = [run for run in planned() if run.name.rpartition("/")[0] in scored]
+    assert {"sst1/routing", "imdb-5000/routing-flat"} <= {run.name.rpartition("/")[0] for run in later}
+    for run in later:
+        ledger.check(run.name, configuration(settings(run)))
 
 
 def test_the_points_of_one_capsule_share_no_seed() -> None:

@@ -80,6 +80,14 @@ def test_a_better_score_begins_the_count_anew() -> None:
     assert (trainer.fit().epoch, trainer.progress.best_epoch) == (5, 2)
 
 
+def test_the_last_epoch_is_kept_whatever_dev_says_if_that_is_asked_for() -> None:
+    trainer, watching = scripted([0.5, 0.7, 0.4, 0.3], epochs=4, patience=1, kept_epoch="last")
+    progress = trainer.fit()
+    assert (progress.epoch, progress.best_epoch, progress.best_score) == (4, 3, 0.3)
+    assert torch.equal(trainer.model.get_parameter(TABLE), watching.tables[3])
+    assert {each.batch_size for each in watching.epochs} == {8}
+
+
 def test_training_ends_with_its_epochs() -> None:
     trainer, watching = scripted([0.1, 0.2, 0.3], epochs=3)
     assert trainer.fit().epoch == 3

@@ -63,8 +63,9 @@ class Trainer:
     interrupted.
 
     Args:
-        model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev,
-            averaged over the steps before if the setting `average_weights` asks for it.
+        model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev
+            (or of the last, by the setting `kept_epoch`), averaged over the steps before if the setting
+            `average_weights` asks for it.
         train: what it learns from.
         dev: what decides the best epoch and the end.
         objective: loss and score.

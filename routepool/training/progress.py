@@ -16,7 +16,7 @@ class Progress:
     index: int = 0  # batches of this epoch that were consumed
     step: int = 0
     best_score: float = -1.0
-    best_epoch: int = -1
+    best_epoch: int = -1  # whose weights are kept: with kept_epoch=last every epoch counts as better
     stale: int = 0  # epochs since the best
 
     @classmethod
@@ -30,7 +30,7 @@ class Progress:
 
     def after_epoch(self, score: float, config: TrainingConfig, examples: int) -> Self:
         """The next epoch: batch halved and window doubled if the score did not get better."""
-        if score > self.best_score:
+        if score > self.best_score or config.kept_epoch == "last":
             return replace(self, epoch=self.epoch + 1, index=0, stale=0, best_score=score, best_epoch=self.epoch)
         schedule = self.schedule.after_no_improvement(config.smallest_batch, examples)
         return replace(self, epoch=self.epoch + 1, index=0, stale=self.stale + 1, schedule=schedule)
