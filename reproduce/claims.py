@@ -103,9 +103,8 @@ def faster_hierarchy(results: Results, accuracies: Sequence[Compared]) -> Claim:
     return Claim(
         "The hierarchy makes routing faster on documents.",
         "Supported if the 95 % interval of the ratio of the processor seconds of an epoch is below 1 for both "
-        "routings, not supported if it is above 1 for one, undecided otherwise. That is one processor core, for which "
-        "many small steps are no dearer than a few large ones; a graphics card shortens what it can do side by side, "
-        "so there it may be otherwise. The accuracies are shown beside it.",
+        "routings, not supported if it is above 1 for one, undecided otherwise. That is on one processor core; on a "
+        "graphics card, which computes much side by side, it may be otherwise. The accuracies are shown beside it.",
         results.lacking((DOCUMENTS, one) for pair in pairs for one in pair)
         or _by_ends(found, supports=lambda one: one.high < 0, opposes=lambda one: one.low > 0),
         lines + [_line(one) for one in accuracies if (one.one, one.other) in pairs],
