@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from reproduce.adapted import ADAPTED
 from reproduce.data import GRADED, PASSAGES, WARM_UP
 from reproduce.runs import GLOVE, Run, Variant
 
@@ -36,6 +37,7 @@ TRIALS: dict[str, dict[str, Any]] = {
     "linear": LINEAR,
     "linear-max": {**LINEAR, "aggregator": "max"},  # is it routing that sets the limit?
     "linear-average": {**LINEAR, "average": True},
+    **{f"linear-{name}": {**LINEAR, "aggregator": "adapted-routing", **options} for name, options in ADAPTED.items()},
     "linear-warm": LINEAR,
 }
 

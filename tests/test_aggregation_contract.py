@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+import reproduce.controls  # noqa: F401  (the aggregators of the experiments promise the same)
+from reproduce.adapted import ADAPTED
 from routepool.aggregation import AGGREGATORS, Aggregator, register
 from routepool.errors import InputError
 
@@ -15,12 +17,17 @@ FEATURES = 4
 SMALL: dict[str, dict[str, Any]] = {
     "routing": {"capsules": 3, "capsule_size": 2},
     "reverse-routing": {"capsules": 3, "capsule_size": 2},
+    "adapted-routing": {"capsules": 3, "capsule_size": 2},
+    "fixed-query": {"capsules": 3, "capsule_size": 2},
+    "projected-max": {"size": 6},
+    "projected-mean": {"size": 6},
     "structured-attention": {"rows": 2, "attention_size": 3},
 }
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "attention": [{}, {"form": "released"}],
     "routing": [{}, {"messages": "tanh"}, {"iterations": 1}, {"average": True}],
     "reverse-routing": [{}, {"messages": "tanh"}],
+    "adapted-routing": list(ADAPTED.values()),
 }
 
 

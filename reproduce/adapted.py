@@ -1,0 +1,69 @@
+"""Routing with what the paper's lacks: learned prior logits, a learned temperature, capsules of a learned length."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from routepool.aggregation import StandardRouting, register
+from routepool.aggregation.gradient import Round
+from routepool.aggregation.masking import masked_softmax
+from routepool.aggregation.messages import Messages
+from routepool.aggregation.squashing import norm_of, squash
+
+
+@register("adapted-routing")
+class AdaptedRouting(StandardRouting):
+    """Standard routing with options that were tried for the preset `best`; without any of them it is the paper's.
+
+    Args:
+        prior: the logits of the first round are learned, one for each capsule, at first 0.
+        temperature: the logits are multiplied by a learned factor before each softmax, at first 1.
+        learned_length: in place of its squash a capsule has the direction of what it received and a learned length, at
+            first 1.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        *,
+        capsules: int = 5,
+        capsule_size: int = 200,
+        iterations: int = 3,
+        prior: bool = False,
+        temperature: bool = False,
+        learned_length: bool = False,
+    ) -> None:
+        super().__init__(in_features, capsules=capsules, capsule_size=capsule_size, iterations=iterations)
+        self.prior = nn.Parameter(torch.zeros(capsules, 1)) if prior else None
+        self.log_factor = nn.Parameter(torch.zeros(())) if temperature else None
+        self.length = nn.Parameter(torch.ones(capsules, 1)) if learned_length else None
+
+    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+        """Algorithm 1 for a mask (B, 1, T), with the options."""
+        prior = self.weight.new_zeros(self.capsules, 1) if self.prior is None else self.prior
+        logits = prior.expand(real.shape[0], -1, real.shape[-1])
+        rounds: list[Round] = []
+        for _ in range(self.iterations):
+            if rounds:
+                logits = logits + messages.agreement(rounds[-1].capsules)
+            sharpened = logits if self.log_factor is None else logits * self.log_factor.exp()
+            coupling = masked_softmax(sharpened, real, dim=self.axis)
+            sums = messages.sum(coupling)
+            norm = norm_of(sums)
+            capsules = squash(sums, norm) if self.length is None else self.length * functional.normalize(sums, dim=-1)
+            rounds.append(Round(coupling, logits, sums, norm, capsules))
+        return rounds
+
+    def _by_hand(self, _states: Tensor) -> bool:
+        """Never: that gradient knows no options."""
+        return False
+
+
+ADAPTED: dict[str, dict[str, Any]] = {
+    "prior": {"prior": True},
+    "temperature": {"temperature": True},
+    "length": {"learned_length": True},
+    "all-three": {"prior": True, "temperature": True, "learned_length": True},
+}
