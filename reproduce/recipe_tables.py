@@ -27,16 +27,14 @@ WITHOUT = {GRADED_PHRASES: "best", "sst1-phrases": "distilled-by-three"}  # what
 
 
 def trials(results: Results) -> Table:
-    """Dev accuracy of every setting that was tried, after each epoch."""
-    header = ["trained on", "setting", "differs by", "best dev", "after each epoch", "processor seconds"]
+    """Dev accuracy of every setting that was tried, and after each epoch, in the mean over its seeds."""
+    header = ["trained on", "setting", "differs by", "best dev", "after each epoch", "seeds", "processor seconds"]
     rows = []
-    for run in recipe():
-        for found in results.found(run.data, run.variant.name):
-            by_epoch = ", ".join(f"{100 * point['score']:.1f}" for point in found["curve"])
-            changed = ", ".join(_changed(run))
-            name = run.variant.name.rpartition("/")[2]
-            seconds = f"{found['processor_seconds']:,.0f}"
-            rows.append([run.data, name, changed, f"{100 * found['dev']:.1f}", by_epoch, seconds])
+    for run in {run.variant.name: run for run in recipe()}.values():
+        data, variant = run.data, run.variant.name
+        dev, seeds, seconds = _scores(results, data, variant, tested=False)
+        changed = ", ".join(_changed(run))
+        rows.append([data, variant.rpartition("/")[2], changed, dev, by_epoch(results, data, variant), seeds, seconds])
     return Table(header, rows)
 
 
@@ -72,9 +70,9 @@ def reached(results: Results) -> Table:
     return Table(header, rows)
 
 
-def by_epoch(results: Results, variant: str) -> str:
-    """Dev accuracy of such students of SST-1 after each epoch, in the mean over seeds."""
-    curves = [[point["score"] for point in found["curve"]] for found in results.found("sst1-phrases", variant)]
+def by_epoch(results: Results, data: str, variant: str) -> str:
+    """Dev accuracy after each epoch, in the mean over seeds."""
+    curves = [[point["score"] for point in found["curve"]] for found in results.found(data, variant)]
     return ", ".join(f"{100 * score:.1f}" for score in np.mean(curves, axis=0)) if curves else "-"
 
 

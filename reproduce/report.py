@@ -106,7 +106,10 @@ class Report:
             "table_4": tables.table_4(results),
             "open_questions": tables.open_questions(results),
             "reached": recipe_tables.reached(results),
-            "by_epoch": {name: recipe_tables.by_epoch(results, name) for name in ("distilled", "distilled-by-three")},
+            "by_epoch": {
+                name: recipe_tables.by_epoch(results, "sst1-phrases", name)
+                for name in ("distilled", "distilled-by-three")
+            },
             "taught_by": recipe_tables.taught_by(results),
             "trials": recipe_tables.trials(results),
             "added": recipe_tables.added(results),
