@@ -1,27 +1,25 @@
-"""Routing with what the paper's lacks: learned prior logits, a learned temperature, capsules of a learned length."""
+"""Routing with what was tried for the preset `best` and did not help: learned prior logits, a learned temperature."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from routepool.aggregation import StandardRouting, register
 from routepool.aggregation.gradient import Round
 from routepool.aggregation.masking import masked_softmax
 from routepool.aggregation.messages import Messages
-from routepool.aggregation.squashing import norm_of, squash
+from routepool.aggregation.squashing import capsules_of, norm_of
 
 
 @register("adapted-routing")
 class AdaptedRouting(StandardRouting):
-    """Standard routing with options that were tried for the preset `best`; without any of them it is the paper's.
+    """Standard routing with two more options.
 
     Args:
         prior: the logits of the first round are learned, one for each capsule, at first 0.
         temperature: the logits are multiplied by a learned factor before each softmax, at first 1.
-        learned_length: in place of its squash a capsule has the direction of what it received and a learned length, at
-            first 1.
+        learned_length: as standard routing has it by now.
     """
 
     def __init__(
@@ -35,10 +33,10 @@ class AdaptedRouting(StandardRouting):
         temperature: bool = False,
         learned_length: bool = False,
     ) -> None:
-        super().__init__(in_features, capsules=capsules, capsule_size=capsule_size, iterations=iterations)
+        sizes: dict[str, Any] = {"capsules": capsules, "capsule_size": capsule_size, "iterations": iterations}
+        super().__init__(in_features, **sizes, learned_length=learned_length)
         self.prior = nn.Parameter(torch.zeros(capsules, 1)) if prior else None
         self.log_factor = nn.Parameter(torch.zeros(())) if temperature else None
-        self.length = nn.Parameter(torch.ones(capsules, 1)) if learned_length else None
 
     def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
         """Algorithm 1 for a mask (B, 1, T), with the options."""
@@ -52,8 +50,7 @@ class AdaptedRouting(StandardRouting):
             coupling = masked_softmax(sharpened, real, dim=self.axis)
             sums = messages.sum(coupling)
             norm = norm_of(sums)
-            capsules = squash(sums, norm) if self.length is None else self.length * functional.normalize(sums, dim=-1)
-            rounds.append(Round(coupling, logits, sums, norm, capsules))
+            rounds.append(Round(coupling, logits, sums, norm, capsules_of(sums, norm, self.length)))
         return rounds
 
     def _by_hand(self, _states: Tensor) -> bool:

@@ -26,6 +26,7 @@ BASE: dict[str, Any] = {
     "min_frequency": 1,
     "average_weights": 0.999,
 }
+SQUASHED: dict[str, Any] = {"aggregator_options": {}}  # the preset before capsules had a length of their own
 LINEAR = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0, "epochs": 3, "patience": 3}
 STUDENT: dict[str, Any] = {**LINEAR, "dropout": 0.3}  # what it learns is soft: it overfits less
 # Two sides are learned from five grades: with three epochs dev still rose in the last.
@@ -88,7 +89,8 @@ def additions() -> Iterator[Run]:
     for seed in range(2):
         for name, changes in ADDED.items():
             start = f"{PASSAGES if name == ON_PASSAGES else WARM_UP}{PHRASES[0]}/warm-up/0"
-            variant = Variant(f"added/{name}", "best", {**changes, "precision": "bf16"}, VECTORS, start=start)
+            chosen = {**SQUASHED, **changes, "precision": "bf16"}
+            variant = Variant(f"added/{name}", "best", chosen, VECTORS, start=start)
             yield Run(GRADED_PHRASES, variant, seed, scored=False)
         for name, changes in ADDED_TO_STUDENTS.items():
             student = of_three(PHRASES[1])
@@ -107,33 +109,39 @@ def teachers(phrases: str = "") -> Iterator[Run]:
 def warm_up() -> Iterator[Run]:
     """Models that have seen pieces of reviews, to go on with."""
     warm = Variant("warm-up", "default", {**BASE, **WARM}, VECTORS, kept=True)
-    yield from (Run(f"{WARM_UP}{data}", warm, 0, scored=False) for data in PHRASES)
+    at_length = replace(warm, name="warm-up-at-length", changes={**warm.changes, "learned_length": True})
+    yield from (Run(f"{WARM_UP}{data}", each, 0, scored=False) for each in (warm, at_length) for data in PHRASES)
     on_passages = replace(warm, changes={**BASE, **WARM_ON_PASSAGES})
     yield Run(f"{PASSAGES}{PHRASES[0]}", on_passages, 0, scored=False)
 
 
 def best() -> Iterator[Run]:
-    """The preset that the search led to, scored; every seed goes on with the same warm-up."""
+    """The preset that the search led to, before and with a learned length; every seed goes on with the same warm-up."""
     for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
-        start = f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up/0"
-        yield Run(data, Variant("best", "best", vectors=VECTORS, start=start), seed)
+        warmed = f"{WARM_UP}{data.removesuffix(GRADED)}"
+        yield Run(data, Variant("best", "best", SQUASHED, VECTORS, start=f"{warmed}/warm-up/0"), seed)
+        yield Run(data, Variant("best-at-length", "best", {}, VECTORS, start=f"{warmed}/warm-up-at-length/0"), seed)
 
 
 def distilled() -> Iterator[Run]:
     """The same preset without the warm-up, taught by one encoder or by three; that of the fine labels knows grades."""
     for data in (*PHRASES, GRADED_PHRASES):
         names = _taught_by(data)
-        one = Variant("distilled", "best", STUDENT, VECTORS, teachers=names[:1])
+        one = Variant("distilled", "best", {**SQUASHED, **STUDENT}, VECTORS, teachers=names[:1])
         yield from (Run(data, one, seed) for seed in range(5 if len(names) == 1 else 3))
         if len(names) > 1:
             yield from (Run(data, of_three(data), seed) for seed in range(5))
-    to_the_end = replace(of_three(PHRASES[1]), name="distilled-to-the-end", changes=TO_THE_END)
+    to_the_end = replace(of_three(PHRASES[1]), name="distilled-to-the-end", changes={**SQUASHED, **TO_THE_END})
     yield from (Run(PHRASES[1], to_the_end, seed) for seed in range(5))
+    for data in (PHRASES[1], GRADED_PHRASES):
+        at_length = replace(of_three(data), name="distilled-at-length", changes=TO_THE_END)
+        yield from (Run(data, at_length, seed) for seed in range(5))
 
 
 def of_three(data: str) -> Variant:
     """A student of the mean of three teachers."""
-    changes = {**(STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT), "precision": "bf16"}
+    epochs = STUDENT_OF_GRADES if data == GRADED_PHRASES else STUDENT
+    changes = {**SQUASHED, **epochs, "precision": "bf16"}
     return Variant("distilled-by-three", "best", changes, VECTORS, teachers=_taught_by(data))
 
 

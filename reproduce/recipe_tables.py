@@ -10,12 +10,18 @@ from reproduce.reading import Results
 from reproduce.recipe import ADDED, ADDED_TO_STUDENTS, BASE, GRADED_PHRASES, additions, recipe, teachers
 from reproduce.runs import Run
 
-AFTER_WARM_UP = "preset `best`, after a warm-up on IMDB sentences"
-ONE, THREE = "preset `best`, taught by one encoder of ", "preset `best`, taught by three encoders of "
+AFTER_WARM_UP, GRADES = "after a warm-up on IMDB sentences", ", from the grades of SST-1's phrases"
+SQUASHED = "the same with the paper's squash"
+ONE, THREE = f"{SQUASHED}, taught by one encoder of ", f"{SQUASHED}, taught by three encoders of "
 REACHED = {
-    ("best", "sst2-phrases"): AFTER_WARM_UP,
-    ("best", GRADED_PHRASES): f"{AFTER_WARM_UP}, from the grades of SST-1's phrases",
-    ("best", "sst1-phrases"): AFTER_WARM_UP,
+    ("best-at-length", "sst2-phrases"): f"preset `best`, {AFTER_WARM_UP}",
+    ("best-at-length", GRADED_PHRASES): f"preset `best`, {AFTER_WARM_UP}{GRADES}",
+    ("best-at-length", "sst1-phrases"): f"preset `best`, {AFTER_WARM_UP}",
+    ("distilled-at-length", GRADED_PHRASES): "preset `best`, taught by three encoders of SST-1's phrases",
+    ("distilled-at-length", "sst1-phrases"): "preset `best`, taught by three encoders of SST-1's phrases",
+    ("best", "sst2-phrases"): f"{SQUASHED}, {AFTER_WARM_UP}",
+    ("best", GRADED_PHRASES): f"{SQUASHED}, {AFTER_WARM_UP}{GRADES}",
+    ("best", "sst1-phrases"): f"{SQUASHED}, {AFTER_WARM_UP}",
     ("distilled", "sst2-phrases"): f"{ONE}SST-2's phrases",
     ("distilled", GRADED_PHRASES): f"{ONE}SST-1's phrases",
     ("distilled-by-three", GRADED_PHRASES): f"{THREE}SST-1's phrases",

@@ -62,7 +62,8 @@ def _best() -> Preset:
     steps: dict[str, Any] = {"epochs": 3, "patience": 3, "smallest_batch": 64, "window": 256, "replacement": False}
     rate: dict[str, Any] = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0}
     return Preset(
-        ModelConfig(dropout=0.5), TrainingConfig(**steps, **rate, l2=1e-6, frozen_epochs=0, average_weights=0.999)
+        ModelConfig(dropout=0.5, aggregator_options={"learned_length": True}),
+        TrainingConfig(**steps, **rate, l2=1e-6, frozen_epochs=0, average_weights=0.999),
     )
 
 

@@ -25,8 +25,15 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "attention": [{}, {"form": "released"}],
-    "routing": [{}, {"messages": "tanh"}, {"iterations": 1}, {"average": True}],
-    "reverse-routing": [{}, {"messages": "tanh"}],
+    "routing": [
+        {},
+        {"messages": "tanh"},
+        {"iterations": 1},
+        {"average": True},
+        {"learned_length": True},
+        {"messages": "tanh", "learned_length": True},
+    ],
+    "reverse-routing": [{}, {"messages": "tanh"}, {"learned_length": True}],
     "adapted-routing": list(ADAPTED.values()),
 }
 

@@ -99,7 +99,12 @@ def test_every_method_scores_every_aggregator(aggregator: str, depth: int) -> No
 @pytest.mark.parametrize(
     ("aggregator", "options"),
     [(name, {}) for name in AGGREGATOR_NAMES]
-    + [("routing", {"average": True}), ("reverse-routing", {"messages": "tanh"}), ("attention", {"form": "released"})],
+    + [
+        ("routing", {"average": True}),
+        ("routing", {"learned_length": True}),
+        ("reverse-routing", {"messages": "tanh"}),
+        ("attention", {"form": "released"}),
+    ],
 )
 def test_parts_of_the_tokens_sum_to_the_vector(aggregator: str, options: dict[str, Any]) -> None:
     torch.manual_seed(0)

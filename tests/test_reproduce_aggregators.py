@@ -52,15 +52,6 @@ def test_a_factor_sharpens_every_coupling(states: Tensor, mask: Tensor) -> None:
     assert (sharp[mask].amax(-1) > level[mask].amax(-1)).all()
 
 
-def test_a_learned_length_is_that_of_every_capsule(states: Tensor, mask: Tensor) -> None:
-    layer = AdaptedRouting(4, **SIZES, learned_length=True)
-    lengths = torch.tensor([0.5, 1.0, 3.0])
-    with torch.no_grad():
-        layer.get_parameter("length").copy_(lengths.unsqueeze(1))
-    vector, _ = layer(states, mask)
-    torch.testing.assert_close(vector.unflatten(1, (3, 5)).norm(dim=-1), lengths.expand(2, -1))
-
-
 @pytest.mark.parametrize("name", ADAPTED)
 def test_every_option_learns(name: str, states: Tensor, mask: Tensor) -> None:
     torch.manual_seed(0)

@@ -207,6 +207,33 @@ def test_with_average_a_long_text_said_twice_is_the_same_text(messages: str) -> 
     torch.testing.assert_close(coupling_of_twice, coupling.repeat(1, 2, 1))
 
 
+@pytest.mark.parametrize("form", [StandardRouting, ReverseRouting])
+def test_a_learned_length_is_that_of_every_capsule_and_nothing_has_none(form: Form) -> None:
+    torch.manual_seed(0)
+    layer = form(6, capsules=3, capsule_size=4, learned_length=True)
+    lengths = torch.tensor([0.5, 1.0, 3.0])
+    with torch.no_grad():
+        layer.get_parameter("length").copy_(lengths.unsqueeze(1))
+    vector, _ = layer(torch.randn(3, 5, 6), torch.arange(5) < torch.tensor([[5], [2], [0]]))
+    torch.testing.assert_close(vector.unflatten(1, (3, 4)).norm(dim=-1)[:2], lengths.expand(2, -1))
+    assert not vector[2].any()
+
+
+def test_the_gradient_by_hand_of_learned_lengths_is_autograds() -> None:
+    torch.manual_seed(0)
+    layer = StandardRouting(6, capsules=3, capsule_size=4, learned_length=True, average=True).double()
+    states, mask = torch.randn(3, 5, 6, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [2], [0]])
+    wanted = torch.randn(3, 12, dtype=torch.float64)
+    found = []
+    for by_hand in (True, False):
+        layer._by_hand = lambda _states, chosen=by_hand: chosen  # type: ignore[method-assign, misc]
+        needed = states.clone().requires_grad_()
+        vector, _ = layer(needed, mask)
+        found.append(torch.autograd.grad((vector * wanted).sum(), [needed, *layer.parameters()]))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_with_average_a_text_of_one_token_is_that_of_the_paper() -> None:
     layer, states, mask = layer_and_text(StandardRouting)
     wanted, _ = layer(states[:, :1], mask[:, :1])

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from routepool.aggregation.messages import LinearMessages, Messages, per_capsule
-from routepool.aggregation.squashing import squash_backward
+from routepool.aggregation.squashing import capsules_backward, direction
 
 
 class Round(NamedTuple):
@@ -19,7 +19,7 @@ class Round(NamedTuple):
     logits: Tensor  # likewise
     sums: Tensor  # (B, M, C), what the capsules received
     norm: Tensor  # (B, M, 1), of the sums
-    capsules: Tensor  # (B, M, C), squashed
+    capsules: Tensor  # (B, M, C), squashed or at their lengths
 
 
 class Routing(Protocol):
@@ -47,14 +47,14 @@ class LinearRoutingGradient(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, real: Tensor, routing: Routing
+        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, routing: Routing
     ) -> tuple[Tensor, Tensor]:
         """Capsules (B, M, C) and coupling (B, M, T)."""
         ctx.messages = _KeptMessages(states.detach(), weight.detach(), bias.detach(), routing.iterations)
         with _full_precision():
             ctx.rounds = routing.rounds(ctx.messages, real)
         ctx.routing = routing
-        ctx.save_for_backward(states, weight, bias, real)
+        ctx.save_for_backward(states, weight, bias, length, real)
         ctx.set_materialize_grads(False)  # training has no gradient for the coupling
         last: Round = ctx.rounds[-1]
         return last.capsules.clone(), last.coupling.expand(-1, len(weight), -1).clone()
@@ -62,16 +62,17 @@ class LinearRoutingGradient(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Of states, weights and bias, given those of capsules and coupling."""
+        """Of states, weights, bias and lengths, given those of capsules and coupling."""
         with _full_precision():
             return _gradients(ctx, of_capsules, of_coupling)
 
 
 def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
     """From the last round to the first; the product for the states at the end."""
-    states, weight, bias, real = ctx.saved_tensors
+    states, weight, bias, length, real = ctx.saved_tensors
     messages: _KeptMessages = ctx.messages
     left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
+    of_length = None if length is None else torch.zeros_like(length)
     of_logits = torch.zeros_like(ctx.rounds[-1].coupling)
     if of_capsules is None:
         of_capsules = torch.zeros_like(ctx.rounds[-1].capsules)
@@ -79,7 +80,10 @@ def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None)
         this: Round = ctx.rounds[number]
         # What came in is pooled x weight + total x bias.
         total = this.coupling.sum(-1, keepdim=True)
-        incoming, of_total = _through_average(this, total, of_capsules, average=ctx.routing.average)
+        if of_length is not None:
+            of_length += (of_capsules * direction(this.sums, this.norm)).sum((0, 2)).unsqueeze(1)
+        of_sums = capsules_backward(this.sums, of_capsules, this.norm, length)
+        incoming, of_total = _through_average(this, total, of_sums, average=ctx.routing.average)
         of_pooled = messages.through_weight(incoming, 2 * number)
         left.append(this.coupling)
         of_weight.baddbmm_(*_by_capsule(incoming, messages.pools[number].expand(-1, len(weight), -1)))
@@ -100,7 +104,7 @@ def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None)
     of_states = None
     if ctx.needs_input_grad[0]:
         of_states = torch.bmm(torch.cat(left[::-1], dim=1).mT, messages.right.transpose(0, 1))
-    return of_states, of_weight, of_bias, None, None
+    return of_states, of_weight, of_bias, of_length, None, None
 
 
 class _KeptMessages(LinearMessages):
@@ -139,9 +143,8 @@ def _by_capsule(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
     return left.permute(1, 2, 0), right.transpose(0, 1)
 
 
-def _through_average(of: Round, total: Tensor, of_capsules: Tensor, *, average: bool) -> tuple[Tensor, Tensor | float]:
+def _through_average(of: Round, total: Tensor, of_sums: Tensor, *, average: bool) -> tuple[Tensor, Tensor | float]:
     """Gradients for what a capsule received before it was divided, and for its total coupling."""
-    of_sums = squash_backward(of.sums, of_capsules, of.norm)
     if not average:
         return of_sums, 0.0
     divisor = total.clamp(min=1)

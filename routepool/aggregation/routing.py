@@ -11,7 +11,7 @@ from routepool.aggregation.base import Aggregator, register
 from routepool.aggregation.gradient import LinearRoutingGradient, Round
 from routepool.aggregation.masking import finite_padding, masked_softmax, wide_type
 from routepool.aggregation.messages import LinearMessages, Messages, TanhMessages
-from routepool.aggregation.squashing import norm_of, squash
+from routepool.aggregation.squashing import capsules_of, norm_of
 from routepool.checks import at_least, check_states, one_of
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
@@ -38,6 +38,8 @@ class _Routing(Aggregator):
         average: divide what a capsule receives by its total coupling, where that is above 1. The paper's sum grows
             with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
             routing the total is 1 already, and nothing changes.
+        learned_length: in place of its squash (eq. 14) a capsule has the direction of what it received and a length
+            that is learned, at first 1. On labelled phrases that is a point better (docs/reproduction.md).
     """
 
     axis: int
@@ -52,6 +54,7 @@ class _Routing(Aggregator):
         iterations: int = 3,
         messages: str = "linear",
         average: bool = False,
+        learned_length: bool = False,
     ) -> None:
         size = at_least("capsules", capsules, 1) * at_least("capsule_size", capsule_size, 1)
         super().__init__(in_features, out_features=size)
@@ -62,19 +65,23 @@ class _Routing(Aggregator):
         self.average = average
         self.weight = nn.Parameter(torch.empty(capsules, capsule_size, in_features))
         self.bias = nn.Parameter(torch.empty(capsules, capsule_size))
+        self.length = nn.Parameter(torch.empty(capsules, 1)) if learned_length else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Xavier for each capsule's matrix, zeros for the biases."""
+        """Xavier for each capsule's matrix, zeros for the biases, ones for the lengths."""
         for matrix in self.weight:
             nn.init.xavier_uniform_(matrix)
         nn.init.zeros_(self.bias)
+        if self.length is not None:
+            nn.init.ones_(self.length)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         if self.messages == "linear" and self._by_hand(states):
             route = LinearRoutingGradient.apply
             wide = states.to(wide_type(states))
-            capsules, coupling = route(wide, self.weight, self.bias, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
+            parameters = (self.weight, self.bias, self.length)
+            capsules, coupling = route(wide, *parameters, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
         else:
             last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
             capsules, coupling = last.capsules, last.coupling
@@ -106,7 +113,7 @@ class _Routing(Aggregator):
                 # Not below 1: a capsule that receives next to nothing must stay small, and its gradient finite.
                 sums = sums / coupling.sum(-1, keepdim=True).clamp(min=1)
             norm = norm_of(sums)
-            rounds.append(Round(coupling, logits, sums, norm, squash(sums, norm)))
+            rounds.append(Round(coupling, logits, sums, norm, capsules_of(sums, norm, self.length)))
         return rounds
 
     def _by_hand(self, states: Tensor) -> bool:

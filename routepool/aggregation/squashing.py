@@ -1,4 +1,4 @@
-"""The squash of capsules, and its slope."""
+"""What a capsule makes of what it received: the squash, or a direction at a learned length; and their slopes."""
 
 import math
 
@@ -33,6 +33,27 @@ def squash_backward(sums: Tensor, slope: Tensor, norm: Tensor | None = None) -> 
     along = (sums * slope).sum(-1, keepdim=True) * inverse  # one factor after the other: each product stays in range
     bend = along * (gain * (inverse - norm) * gain) * inverse
     return (slope * gain).addcmul_(bend, sums)
+
+
+def capsules_of(sums: Tensor, norm: Tensor | None = None, length: Tensor | None = None) -> Tensor:
+    """(..., M, C) -> the same: squashed or, where capsules have a length (M, 1) of their own, at that length."""
+    if length is None:
+        return squash(sums, norm)
+    return length * direction(sums, norm_of(sums) if norm is None else norm)
+
+
+def capsules_backward(sums: Tensor, slope: Tensor, norm: Tensor | None = None, length: Tensor | None = None) -> Tensor:
+    """The gradient for `sums`, given that for the capsules: of a direction, only what is across it is left."""
+    if length is None:
+        return squash_backward(sums, slope, norm)
+    norm = norm_of(sums) if norm is None else norm
+    along = direction(sums, norm)
+    return (slope - (slope * along).sum(-1, keepdim=True) * along) * (length * _inverse(norm))
+
+
+def direction(sums: Tensor, norm: Tensor) -> Tensor:
+    """A vector of length 1, or 0 where there is nothing."""
+    return sums * _inverse(norm).to(sums.dtype)
 
 
 def norm_of(sums: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from routepool.aggregation import Aggregator, MaxPooling, ReverseRouting, SelfAttention, StandardRouting, squash
-from routepool.aggregation.squashing import squash_backward
+from routepool.aggregation import Aggregator, MaxPooling, ReverseRouting, SelfAttention, StandardRouting
+from routepool.aggregation.squashing import capsules_backward, capsules_of
 from routepool.explaining.passes import LevelPass
 
 ROUTING = (StandardRouting, ReverseRouting)
@@ -37,13 +37,13 @@ def parts(aggregator: Aggregator, states: Tensor, mask: Tensor, weights: Tensor)
 
 def vector_of(aggregator: Aggregator, received: Tensor) -> Tensor:
     """(N, M, C) -> (N, M C): what the aggregator makes of the sums it received."""
-    return (squash(received) if isinstance(aggregator, ROUTING) else received).flatten(1)
+    return (capsules_of(received, length=aggregator.length) if isinstance(aggregator, ROUTING) else received).flatten(1)
 
 
 def slope_of(aggregator: Aggregator, received: Tensor, slope: Tensor) -> Tensor:
     """The gradient for `received` (N, M, C), given that for the vector (N, M C)."""
     slope = slope.reshape(received.shape)
-    return squash_backward(received, slope) if isinstance(aggregator, ROUTING) else slope
+    return capsules_backward(received, slope, length=aggregator.length) if isinstance(aggregator, ROUTING) else slope
 
 
 def units_of(level: LevelPass) -> Tensor:
