@@ -7,6 +7,7 @@ from torch import Tensor
 
 from routepool.aggregation.masking import may_branch, wide_type
 
+SHORT = 1e-3  # of what a capsule receives: below it there is no direction to speak of
 NEXT_TO_NOTHING = 1e-15  # below it the inverse of a norm, and of its square, would leave float32
 
 
@@ -48,12 +49,13 @@ def capsules_backward(sums: Tensor, slope: Tensor, norm: Tensor | None = None, l
         return squash_backward(sums, slope, norm)
     norm = norm_of(sums) if norm is None else norm
     along = direction(sums, norm)
-    return (slope - (slope * along).sum(-1, keepdim=True) * along) * (length * _inverse(norm))
+    lost = (slope * along).sum(-1, keepdim=True) * along
+    return (slope - lost.masked_fill(norm < SHORT, 0)) * (length / norm.clamp(min=SHORT))
 
 
 def direction(sums: Tensor, norm: Tensor) -> Tensor:
-    """A vector of length 1, or 0 where there is nothing."""
-    return sums * _inverse(norm).to(sums.dtype)
+    """A vector of length 1; what is short stays so, in proportion, and its slope finite: nothing has no direction."""
+    return sums / norm.clamp(min=SHORT).to(sums.dtype)
 
 
 def norm_of(sums: Tensor) -> Tensor:
