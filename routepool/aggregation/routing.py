@@ -39,7 +39,7 @@ class _Routing(Aggregator):
             with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
             routing the total is 1 already, and nothing changes.
         learned_length: in place of its squash (eq. 14) a capsule has the direction of what it received and a length
-            that is learned, at first 1. On labelled phrases that is a point better (docs/reproduction.md).
+            that is learned, at first 1: better on labelled phrases (docs/reproduction.md, the recipe).
     """
 
     axis: int
