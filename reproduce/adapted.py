@@ -28,13 +28,11 @@ class AdaptedRouting(StandardRouting):
         *,
         capsules: int = 5,
         capsule_size: int = 200,
-        iterations: int = 3,
         prior: bool = False,
         temperature: bool = False,
         learned_length: bool = False,
     ) -> None:
-        sizes: dict[str, Any] = {"capsules": capsules, "capsule_size": capsule_size, "iterations": iterations}
-        super().__init__(in_features, **sizes, learned_length=learned_length)
+        super().__init__(in_features, capsules=capsules, capsule_size=capsule_size, learned_length=learned_length)
         self.prior = nn.Parameter(torch.zeros(capsules, 1)) if prior else None
         self.log_factor = nn.Parameter(torch.zeros(())) if temperature else None
 

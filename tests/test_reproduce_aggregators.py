@@ -34,7 +34,8 @@ def test_options_begin_as_the_papers_routing(options: dict[str, bool], states: T
 
 
 def test_a_prior_is_what_the_first_coupling_is_the_softmax_of(states: Tensor, mask: Tensor) -> None:
-    layer = AdaptedRouting(4, **SIZES, iterations=1, prior=True)
+    layer = AdaptedRouting(4, **SIZES, prior=True)
+    layer.iterations = 1
     prior = torch.tensor([1.0, 0.0, -2.0])
     with torch.no_grad():
         layer.get_parameter("prior").copy_(prior.unsqueeze(1))
@@ -44,7 +45,8 @@ def test_a_prior_is_what_the_first_coupling_is_the_softmax_of(states: Tensor, ma
 
 
 def test_a_factor_sharpens_every_coupling(states: Tensor, mask: Tensor) -> None:
-    layer = AdaptedRouting(4, **SIZES, iterations=2, temperature=True)
+    layer = AdaptedRouting(4, **SIZES, temperature=True)
+    layer.iterations = 2
     _, level = layer(states, mask)
     with torch.no_grad():
         layer.get_parameter("log_factor").fill_(2.0)
