@@ -191,7 +191,7 @@ def test_bad_input_says_what_came_and_what_was_wanted(ids: Tensor, mask: Tensor 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"aggregator": "rooting"}, "unknown aggregator 'rooting', did you mean 'routing'.*Known: attention, .*max"),
+        ({"aggregator": "rooting"}, "unknown aggregator 'rooting', did you mean 'routing'.*Known: .*attention, .*max"),
         ({"encoder": "transformer"}, "unknown encoder 'transformer'. Known: bigru, bilstm, cnn, none"),
         ({"aggregator_options": {"capsule": 3}}, "unknown option of routing 'capsule', did you mean 'capsules'"),
         ({"encoder_options": {"layers": 2}}, "unknown option of bilstm 'layers'"),
