@@ -11,23 +11,23 @@ from reproduce.recipe import ADDED, ADDED_TO_STUDENTS, BASE, GRADED_PHRASES, add
 from reproduce.runs import Run
 
 AFTER_WARM_UP, GRADES = "after a warm-up on IMDB sentences", ", from the grades of SST-1's phrases"
-SQUASHED = "the same with the paper's squash"
-ONE, THREE = f"{SQUASHED}, taught by one encoder of ", f"{SQUASHED}, taught by three encoders of "
+SQUASH, LENGTH = "squash", "learned length"
+ONE, THREE = "taught by one encoder of ", "taught by three encoders of "
 REACHED = {
-    ("best-at-length", "sst2-phrases"): f"preset `best`, {AFTER_WARM_UP}",
-    ("best-at-length", GRADED_PHRASES): f"preset `best`, {AFTER_WARM_UP}{GRADES}",
-    ("best-at-length", "sst1-phrases"): f"preset `best`, {AFTER_WARM_UP}",
-    ("distilled-at-length", GRADED_PHRASES): "preset `best`, taught by three encoders of SST-1's phrases",
-    ("distilled-at-length", "sst1-phrases"): "preset `best`, taught by three encoders of SST-1's phrases",
-    ("best", "sst2-phrases"): f"{SQUASHED}, {AFTER_WARM_UP}",
-    ("best", GRADED_PHRASES): f"{SQUASHED}, {AFTER_WARM_UP}{GRADES}",
-    ("best", "sst1-phrases"): f"{SQUASHED}, {AFTER_WARM_UP}",
-    ("distilled", "sst2-phrases"): f"{ONE}SST-2's phrases",
-    ("distilled", GRADED_PHRASES): f"{ONE}SST-1's phrases",
-    ("distilled-by-three", GRADED_PHRASES): f"{THREE}SST-1's phrases",
-    ("distilled", "sst1-phrases"): f"{ONE}SST-1's phrases",
-    ("distilled-by-three", "sst1-phrases"): f"{THREE}SST-1's phrases",
-    ("distilled-to-the-end", "sst1-phrases"): f"{THREE}SST-1's phrases, the last of five epochs",
+    ("best", "sst2-phrases"): f"{SQUASH}, {AFTER_WARM_UP}",
+    ("best-at-length", "sst2-phrases"): f"{LENGTH}, {AFTER_WARM_UP}",
+    ("best", GRADED_PHRASES): f"{SQUASH}, {AFTER_WARM_UP}{GRADES}",
+    ("best-at-length", GRADED_PHRASES): f"{LENGTH}, {AFTER_WARM_UP}{GRADES}",
+    ("best", "sst1-phrases"): f"{SQUASH}, {AFTER_WARM_UP}",
+    ("best-at-length", "sst1-phrases"): f"{LENGTH}, {AFTER_WARM_UP}",
+    ("distilled", "sst2-phrases"): f"{SQUASH}, {ONE}SST-2's phrases",
+    ("distilled", GRADED_PHRASES): f"{SQUASH}, {ONE}SST-1's phrases",
+    ("distilled-by-three", GRADED_PHRASES): f"{SQUASH}, {THREE}SST-1's phrases",
+    ("distilled-at-length", GRADED_PHRASES): f"{LENGTH}, {THREE}SST-1's phrases",
+    ("distilled", "sst1-phrases"): f"{SQUASH}, {ONE}SST-1's phrases",
+    ("distilled-by-three", "sst1-phrases"): f"{SQUASH}, {THREE}SST-1's phrases",
+    ("distilled-to-the-end", "sst1-phrases"): f"{SQUASH}, {THREE}SST-1's phrases, the last of five epochs",
+    ("distilled-at-length", "sst1-phrases"): f"{LENGTH}, {THREE}SST-1's phrases, the last of five epochs",
 }
 WITHOUT = {GRADED_PHRASES: "best", "sst1-phrases": "distilled-by-three"}  # what additions are held against
 
