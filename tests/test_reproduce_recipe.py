@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import reproduce.review_pieces
+import reproduce.review_sentences
 from reproduce import data, farming, running, runs, teaching
 from reproduce.ledger import Ledger
 from reproduce.plan import hindrance, planned
@@ -59,16 +59,12 @@ def execute(folder: Path, run: Run) -> dict[str, Any]:
 
 
 def test_reviews_are_written_as_sst_writes() -> None:
-    assert doctest.testmod(reproduce.review_pieces).failed == 0
-    sentences = reproduce.review_pieces.pieces_of_reviews(100)
+    assert doctest.testmod(reproduce.review_sentences).failed == 0
+    sentences = reproduce.review_sentences.sentences_of_reviews(100)
     assert sentences["it 's a warm day , and we do n't mind ."] == 9
     assert sentences["a very cold day it was !"] == sentences["dull stuff ."] == 2
     assert "lovely ." not in sentences  # too short
-    assert len(reproduce.review_pieces.pieces_of_reviews(2)) == 2
-    passages = reproduce.review_pieces.pieces_of_reviews(100, at_least=8)
-    assert passages["dull stuff . a very cold day it was !"] == 2
-    assert passages["it 's a warm day , and we do n't mind ."] == 9
-    assert "a very cold day it was !" not in passages  # the sentence before it came first
+    assert len(reproduce.review_sentences.sentences_of_reviews(2)) == 2
 
 
 def test_a_warm_up_has_the_reviews_under_the_classes_of_their_stars() -> None:
@@ -78,8 +74,6 @@ def test_a_warm_up_has_the_reviews_under_the_classes_of_their_stars() -> None:
     assert labels["dull stuff ."] == ("0",)
     assert labels["cold and dull"] == ("0",)
     assert len(parts.test.examples) == 16
-    assert all(len(text.split()) < 20 for text in labels)  # these reviews are too short for a passage
-    assert len(data.load("passages-sst2-phrases").train.examples) < len(labels)
 
 
 def test_a_student_learns_what_a_kept_model_answers_and_another_goes_on_with_it(folder: Path) -> None:

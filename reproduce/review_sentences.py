@@ -1,4 +1,4 @@
-"""Sentences and passages of IMDB's training reviews as SST writes its own, each with the stars of its review."""
+"""Sentences of IMDB's training reviews as SST writes its own, each with the stars of its review."""
 
 import random
 import re
@@ -12,28 +12,18 @@ WORDS = range(3, 41)  # how long one may be
 _WORD = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|\.{2,}|-{2,}|[^\w\s]")
 
 
-def pieces_of_reviews(number: int, *, at_least: int = 1) -> dict[str, int]:
-    """So many pieces of reviews -> stars, the same ones every time; of one in several reviews the last one's.
-
-    Args:
-        number: all there are if that is fewer.
-        at_least: words of a piece, which is as many sentences in a row as it takes; the last ones of a review may be
-            too few and are left out.
-    """
-    found = dict(_pieces(at_least))
+def sentences_of_reviews(number: int) -> dict[str, int]:
+    """So many sentences -> stars, or all there are, the same ones every time; of one in several reviews the last's."""
+    found = dict(_sentences())
     return {text: found[text] for text in random.Random(0).sample(sorted(found), min(number, len(found)))}
 
 
-def _pieces(at_least: int) -> Iterator[tuple[str, int]]:
+def _sentences() -> Iterator[tuple[str, int]]:
     for example in load_named("imdb-reviews-ratings").train.examples:
-        piece: list[str] = []
         for sentence in sentencex.segment("en", example.text):
             words = as_sst_writes(sentence).split()
             if len(words) in WORDS and example.labels:
-                piece += words
-                if len(piece) >= at_least:
-                    yield " ".join(piece), int(example.labels[0])
-                    piece = []
+                yield " ".join(words), int(example.labels[0])
 
 
 def as_sst_writes(sentence: str) -> str:
