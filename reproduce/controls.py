@@ -17,32 +17,36 @@ from routepool.aggregation.squashing import squash
 class _Projected(Aggregator):
     """Pooling of W h + b, as wide as routing's vector and with as many parameters."""
 
-    pooling: type[MaxPooling | MeanPooling]
-
     def __init__(self, in_features: int, *, size: int = 1000) -> None:
         super().__init__(in_features, out_features=size)
         self.projection = nn.Linear(in_features, size)
-        self.pool = self.pooling(size)
         nn.init.xavier_uniform_(self.projection.weight)
         nn.init.zeros_(self.projection.bias)
-
-    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        pooled: tuple[Tensor, Tensor] = self.pool.aggregate(self.projection(states), mask)
-        return pooled
 
 
 @register("projected-max")
 class ProjectedMax(_Projected):
     """The largest value of each feature of W h + b."""
 
-    pooling = MaxPooling
+    def __init__(self, in_features: int, *, size: int = 1000) -> None:
+        super().__init__(in_features, size=size)
+        self.pool = MaxPooling(size)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        return self.pool.aggregate(self.projection(states), mask)
 
 
 @register("projected-mean")
 class ProjectedMean(_Projected):
-    """The average of W h + b over the tokens; a row without tokens has no b either."""
+    """The average of W h + b over the tokens, which is W on their average: that is one product for a text, not T."""
 
-    pooling = MeanPooling
+    def __init__(self, in_features: int, *, size: int = 1000) -> None:
+        super().__init__(in_features, size=size)
+        self.pool = MeanPooling(in_features)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        average, weights = self.pool.aggregate(states, mask)
+        return self.projection(average) * mask.any(-1, keepdim=True), weights  # a row without tokens has no b either
 
 
 @register("fixed-query")

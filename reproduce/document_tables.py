@@ -6,7 +6,7 @@ from reproduce import paper
 from reproduce.comparing import Arm, Estimate, compare, holm, resample_texts, welch
 from reproduce.data import TANG
 from reproduce.formatting import NAMES, Table, count, named, points, probability, spread
-from reproduce.plan import ALL_DOCUMENTS, BY_DEPTH, DOCUMENTS, MAIN, ON_MINILM, RATINGS
+from reproduce.plan import ALL_DOCUMENTS, BY_DEPTH, DOCUMENTS, MAIN, ON_ALL_DOCUMENTS, ON_MINILM, RATINGS
 from reproduce.reading import Results
 from reproduce.tables import scores
 
@@ -57,7 +57,7 @@ def ratings(results: Results) -> Table:
 def full_set(results: Results) -> Table:
     """Models of all training texts, and what users would pick instead, trained on the same texts."""
     header = ["", "dev", "test", "runs", "processor seconds", "standard routing less this, points", "p, Holm"]
-    models = [*(f"{name}-5-epochs" for name in ("routing", "max")), ON_MINILM.name]
+    models = [*(f"{name}-5-epochs" for name in ON_ALL_DOCUMENTS), ON_MINILM.name]
     complete = not results.lacking([(ALL_DOCUMENTS, models[0])])
     rivals = [name for name in models[1:] if not results.lacking([(ALL_DOCUMENTS, name)])]
     rivals += [name for name in PEERS if results.peer(name)]
