@@ -172,7 +172,7 @@ def test_capsules_are_put_in_the_order_of_the_papers(tmp_path: Path) -> None:
 
 def test_peers_stand_beside_the_models_of_the_full_set(tmp_path: Path) -> None:
     made(tmp_path, lambda run: 0.9, [run for run in RUNS if run.data == "imdb-reviews"], texts=1000)
-    example = json.loads((tmp_path / "results/imdb-reviews/max-5-epochs/0.json").read_text())
+    example = json.loads((tmp_path / "results/imdb-reviews/mean-5-epochs/0.json").read_text())
     (tmp_path / "results/peers").mkdir()
     (tmp_path / "results/peers/nb-svm.json").write_text(json.dumps(example))
     text = report_of(tmp_path).text()
