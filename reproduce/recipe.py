@@ -106,7 +106,7 @@ def best() -> Iterator[Run]:
         warmed = f"{WARM_UP}{data.removesuffix(GRADED)}"
         yield Run(data, Variant("best", "best", SQUASHED, VECTORS, start=f"{warmed}/warm-up/0"), seed)
         yield Run(
-            data, Variant("best-at-length", "best", AT_LENGTH, VECTORS, start=f"{warmed}/warm-up-at-length/0", kept=True), seed
+            data, Variant("best-at-length", "best", AT_LENGTH, VECTORS, start=f"{warmed}/warm-up-at-length/0"), seed
         )
 
 
