@@ -1,5 +1,6 @@
 """Results -> pictures: figure 2, table 4, the curves of training. PNG by matplotlib, and table 4 as HTML too."""
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -63,19 +64,33 @@ def draw_rounds(results: Results, path: Path) -> None:
 
 
 def draw_curves(results: Results, path: Path) -> None:
-    """Dev accuracy by epoch, a line for each seed."""
+    """Dev accuracy by epoch: each seed, pale, and the best so far in the mean over seeds."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     for axis, data in zip(figure.subplots(1, len(SENTENCES)), SENTENCES, strict=True):
         for colour, name in zip(_COLOURS, MAIN, strict=True):
-            for place, found in enumerate(results.found(data, name)):
-                heights = [100 * point["score"] for point in found["curve"]]
-                label = NAMES[name] if place == 0 else None
-                axis.plot(range(1, len(heights) + 1), heights, color=colour, alpha=0.6, linewidth=0.9, label=label)
+            curves = [[100 * point["score"] for point in found["curve"]] for found in results.found(data, name)]
+            for heights in curves:
+                axis.plot(range(1, len(heights) + 1), heights, color=colour, alpha=0.15, linewidth=0.7)
+            if curves:
+                best = best_so_far(curves)
+                axis.plot(range(1, len(best) + 1), best, color=colour, linewidth=1.8, label=NAMES[name])
         axis.set(title=DATA[data], xlabel="epoch", ylabel="dev accuracy, %")
         axis.xaxis.get_major_locator().set_params(integer=True)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize=8)
     _save(figure, path)
+
+
+def best_so_far(curves: Sequence[Sequence[float]]) -> Floats:
+    """The mean over curves of the best until each epoch; a curve that has ended keeps its best.
+
+    >>> best_so_far([[1, 3, 2], [5]]).tolist()
+    [3.0, 4.0, 4.0]
+    """
+    epochs = max(map(len, curves))
+    bests = [np.maximum.accumulate(np.pad(curve, (0, epochs - len(curve)), mode="edge")) for curve in curves]
+    means: Floats = np.mean(np.array(bests, dtype=np.float64), axis=0)
+    return means
 
 
 def draw_couplings(results: Results, path: Path) -> None:

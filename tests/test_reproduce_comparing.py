@@ -1,6 +1,5 @@
 """Differences are judged rightly: known answers, brute force, and intervals that cover what they should."""
 
-import doctest
 from itertools import product
 
 import numpy as np
@@ -9,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import reproduce.comparing
-import reproduce.formatting
 from reproduce.comparing import Arm, Estimate, compare, estimate, holm, resample_texts, sign_flip, verdict, welch
 
 values = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=8)
@@ -26,11 +23,6 @@ def arms(*right: NDArray[np.bool_], draws: int = 2000, seed: int = 0) -> list[Ar
 def answers(random: np.random.Generator, seeds: int, easy: NDArray[np.float64], spread: float) -> NDArray[np.bool_]:
     """Runs whose chance on a text is the text's own, moved a little by the seed."""
     return random.random((seeds, len(easy))) < easy + random.normal(0, spread, size=(seeds, 1))
-
-
-@pytest.mark.parametrize("module", [reproduce.comparing, reproduce.formatting])
-def test_examples_in_the_documentation_hold(module) -> None:  # type: ignore[no-untyped-def]
-    assert doctest.testmod(module).failed == 0
 
 
 @given(values)

@@ -1,6 +1,5 @@
 """The runs of the recipe: models that are kept teach others, are gone on with, and reviews are read as SST writes."""
 
-import doctest
 import gzip
 import json
 import shutil
@@ -59,7 +58,6 @@ def execute(folder: Path, run: Run) -> dict[str, Any]:
 
 
 def test_reviews_are_written_as_sst_writes() -> None:
-    assert doctest.testmod(reproduce.review_sentences).failed == 0
     sentences = reproduce.review_sentences.sentences_of_reviews(100)
     assert sentences["it 's a warm day , and we do n't mind ."] == 9
     assert sentences["a very cold day it was !"] == sentences["dull stuff ."] == 2
@@ -113,7 +111,6 @@ def test_grades_are_learned_from_the_fine_labels_and_scored_on_two(folder: Path)
 
 
 def test_a_teacher_of_grades_teaches_two_sides(folder: Path) -> None:
-    assert doctest.testmod(teaching).failed == 0
     teacher = Run("sst1-phrases", Variant("teacher", "default", TINY, "", kept=True), 0, scored=False)
     student = Run("sst2-phrases-graded", Variant("student", "default", TINY, "", teachers=(teacher.name,)), 1)
     execute(folder, teacher)
