@@ -72,7 +72,7 @@ benchmark: install
 reproduce: install
 	$(BIN)/python -m reproduce
 	$(BIN)/python -m reproduce.peers
-	$(BIN)/python -m reproduce --report
+	$(BIN)/python -m reproduce --timing
 
 reproduce-quick: install
 	$(BIN)/python -m reproduce --quick

@@ -13,7 +13,7 @@ from reproduce.gold import write_gold
 from reproduce.plan import EXPERIMENTS, every_run, hindrance, planned
 from reproduce.report import full_report
 from reproduce.runs import LEDGER, RESULTS, Run
-from routepool.errors import InputError
+from routepool.errors import RoutepoolError
 
 
 def main() -> int:
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="the runs and hours left, and nothing else")
     parser.add_argument("--report", action="store_true", help="tables and figures from the results there are")
     parser.add_argument("--check", action="store_true", help="fail if docs/reproduction.md is not what the results say")
+    parser.add_argument("--timing", action="store_true", help="time epochs in turn, with a core left free for it")
     parser.add_argument("--quick", action="store_true", help="a fraction, in a folder that is thrown away")
     parser.add_argument("--only", choices=EXPERIMENTS, default="", help="the runs of one experiment")
     parser.add_argument("--named", nargs="+", default=[""], help="runs with one of these in their names, in this order")
@@ -36,11 +37,12 @@ def main() -> int:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends the list
     farm = Farm(RESULTS, LEDGER, asked.workers)
     failed: list[str] = []
-    if not asked.report:
+    if asked.timing:
+        time_all()
+    elif not asked.report:
         tell(farm, chosen(asked), [asked.only] if asked.only else list(EXPERIMENTS))
-    if asked.list:
-        return 0
-    if not asked.report:
+        if asked.list:
+            return 0
         failed = make(farm, asked)
     full_report().write()
     return len(failed)
@@ -82,6 +84,13 @@ def check() -> int:
     return 1
 
 
+def time_all() -> None:
+    """Seconds of an epoch, for the ratios that verdicts go by."""
+    from reproduce.timing import time_epochs  # noqa: PLC0415  (the report alone needs no training code)
+
+    time_epochs(RESULTS)
+
+
 def quick() -> int:
     """A fraction of everything; the verdicts it would give are printed."""
     from reproduce.quick import quick_runs, work_quickly  # noqa: PLC0415  (the report alone needs no training code)
@@ -96,5 +105,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # as Ctrl-C does: runs end with the farm
     try:
         raise SystemExit(main())
-    except InputError as error:
+    except RoutepoolError as error:
         raise SystemExit(f"error: {error}") from None

@@ -8,12 +8,12 @@ from typing import Any
 
 from reproduce import paper
 from reproduce.comparing import Estimate, welch
-from reproduce.document_tables import ratio, speed
 from reproduce.families import Compared
 from reproduce.formatting import DATA, named, points
 from reproduce.lengths import GROWTH, POOLINGS
 from reproduce.plan import DOCUMENTS
 from reproduce.reading import Results
+from reproduce.speeds import NOT_TIMED, ratio, speed
 
 SUPPORTED, NOT_SUPPORTED, UNDECIDED = "supported", "not supported", "undecided"
 MARGIN = 0.01  # accuracies that differ by less are alike for these rules
@@ -98,7 +98,6 @@ def faster_hierarchy(results: Results, accuracies: Sequence[Compared]) -> Claim:
     lines = [
         f"{named(name)}, seconds an epoch, hierarchical / flat: {ratio(one)}"
         for name, one in zip(names, found, strict=True)
-        if one is not None
     ]
     return Claim(
         "The hierarchy makes routing faster on documents.",
@@ -106,6 +105,7 @@ def faster_hierarchy(results: Results, accuracies: Sequence[Compared]) -> Claim:
         "routings, not supported if it is above 1 for one, undecided otherwise. That is on one processor core; on a "
         "graphics card, which computes much side by side, it may be otherwise. The accuracies are shown beside it.",
         results.lacking((DOCUMENTS, one) for pair in pairs for one in pair)
+        or (NOT_TIMED if None in found else "")
         or _by_ends(found, supports=lambda one: one.high < 0, opposes=lambda one: one.low > 0),
         lines + [_line(one) for one in accuracies if (one.one, one.other) in pairs],
     )
@@ -142,9 +142,9 @@ def sliding_bucket(results: Results) -> Claim:
     dev = None if lacking else welch(*(results.values("sst2", name, "dev") for name in pair))
     lines = [] if dev is None else [f"SST-2 dev, bucket less none, each example once an epoch: {points(dev)}"]
     for name in (*pair[:1], "window-500", "routing"):
-        one = speed(results, "sst2", name, "no-bucket")
-        lines += [f"SST-2, seconds an epoch, {name} / no-bucket: {ratio(one)}"] if one else []
-    verdict = lacking
+        shown = ratio(speed(results, "sst2", name, "no-bucket"))
+        lines.append(f"SST-2, seconds an epoch, {name} / no-bucket: {shown}")
+    verdict = lacking or NOT_TIMED
     if quicker is not None and dev is not None:
         alike = dev.low > -MARGIN and dev.high < MARGIN
         against = quicker.low > 0 or dev.high < -MARGIN

@@ -8,9 +8,10 @@ on a text alone is counted by either drawing, so the interval is on the wide sid
 
 # D draws  R runs  N texts
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,13 +158,31 @@ def verdict(found: Estimate, adjusted_p: float) -> str:
 
 
 def welch(one: Floats, other: Floats) -> Estimate:
-    """The same for values without texts, such as dev scores and seconds: Welch's t over the seeds."""
+    """The same for values without texts, such as dev scores: Welch's t over the seeds."""
     difference = float(one.mean() - other.mean())
-    if min(len(one), len(other)) < 2:  # no spread is known
-        return Estimate(difference, -np.inf, np.inf, 1.0, None, np.inf)
+    if min(len(one), len(other)) < 2:
+        return _of_unknown_spread(difference)
     error = float(np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)))
+    return _by_student(difference, error, lambda: stats.ttest_ind(one, other, equal_var=False))
+
+
+def paired(one: Floats, other: Floats) -> Estimate:
+    """The same for values that come in pairs, such as seconds of contenders timed in turn: Student's t."""
+    differences = one - other
+    difference = float(differences.mean())
+    if len(differences) < 2:
+        return _of_unknown_spread(difference)
+    error = float(differences.std(ddof=1) / np.sqrt(len(differences)))
+    return _by_student(difference, error, lambda: stats.ttest_rel(one, other))
+
+
+def _of_unknown_spread(difference: float) -> Estimate:
+    return Estimate(difference, -np.inf, np.inf, 1.0, None, np.inf)
+
+
+def _by_student(difference: float, error: float, test: Callable[[], Any]) -> Estimate:
     if error == 0:
         return Estimate(difference, difference, difference, float(difference == 0), None, 0.0)
-    test = stats.ttest_ind(one, other, equal_var=False)
-    low, high = test.confidence_interval(1 - LEVEL)
-    return Estimate(difference, float(low), float(high), float(test.pvalue), None, _POWERFUL * error)
+    result = test()
+    low, high = result.confidence_interval(1 - LEVEL)
+    return Estimate(difference, float(low), float(high), float(result.pvalue), None, _POWERFUL * error)

@@ -3,52 +3,32 @@
 import numpy as np
 
 from reproduce import paper
-from reproduce.comparing import Arm, Estimate, compare, holm, resample_texts, welch
+from reproduce.comparing import Arm, Estimate, compare, holm, resample_texts
 from reproduce.data import TANG
 from reproduce.formatting import NAMES, Table, count, named, points, probability, spread
 from reproduce.plan import ALL_DOCUMENTS, BY_DEPTH, DOCUMENTS, MAIN, ON_ALL_DOCUMENTS, ON_MINILM, RATINGS
 from reproduce.reading import Results
+from reproduce.speeds import ratio, seconds, speed
 from reproduce.tables import scores
 
-# Seconds that cannot be compared: a result does not tell on which machine it was made.
-NOT_COMPARED = {"attention": "not compared: its flat runs were made on a faster machine"}
 PEERS = {"tf-idf": "TF-IDF + logistic regression", "nb-svm": "NB-SVM", "hashed-average": "averaged hashed n-grams"}
 
 
 def documents(results: Results) -> Table:
     """Every aggregator, flat and hierarchical."""
-    header = ["", "dev", "test", "seeds", "parameters", "MFLOPs a text", "processor seconds", "an epoch"]
-    rows = []
-    for variant in BY_DEPTH.values():
-        seconds = results.seconds_an_epoch(DOCUMENTS, variant.name)
-        epoch = f"{seconds.mean():.1f}" if len(seconds) else "-"
-        rows.append([named(variant.name), *scores(results, DOCUMENTS, variant.name), epoch])
-    return Table(header, rows)
-
-
-def speed(results: Results, data: str, one: str, other: str) -> Estimate | None:
-    """The logarithm of one variant's seconds an epoch less that of the other's, by Welch's t over the seeds."""
-    if results.lacking([(data, one), (data, other)]):
-        return None
-    return welch(*(np.log(results.seconds_an_epoch(data, name)) for name in (one, other)))
-
-
-def ratio(found: Estimate) -> str:
-    """A difference of logarithms as how many times one is the other."""
-    value, low, high = (np.exp(end) for end in (found.difference, found.low, found.high))
-    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+    header = ["", "dev", "test", "seeds", "parameters", "MFLOPs a text", "processor seconds"]
+    names = [variant.name for variant in BY_DEPTH.values()]
+    return Table(header, [[named(name), *scores(results, DOCUMENTS, name)] for name in names])
 
 
 def speeds(results: Results) -> Table:
     """How the seconds of an epoch change with the hierarchy."""
     rows = []
     for name in MAIN:
-        pair = (f"{name}-hierarchical", f"{name}-flat")
-        found = speed(results, DOCUMENTS, *pair)
-        lacking = results.lacking((DOCUMENTS, one) for one in pair)
-        shown = lacking if found is None else NOT_COMPARED.get(name) or ratio(found)
-        rows.append([named(name), shown])
-    return Table(["", "seconds an epoch, hierarchical / flat"], rows)
+        flat, deep = f"{name}-flat", f"{name}-hierarchical"
+        taken = [seconds(results, DOCUMENTS, one) for one in (flat, deep)]
+        rows.append([named(name), *taken, ratio(speed(results, DOCUMENTS, deep, flat))])
+    return Table(["seconds an epoch", "flat", "hierarchical", "hierarchical / flat"], rows)
 
 
 def ratings(results: Results) -> Table:
@@ -72,8 +52,8 @@ def full_set(results: Results) -> Table:
 
     rows = []
     for name in models:
-        dev, test, seeds, _, _, seconds = scores(results, ALL_DOCUMENTS, name)
-        rows.append([named(name), dev, test, seeds, seconds, *difference(name)])
+        dev, test, seeds, _, _, taken = scores(results, ALL_DOCUMENTS, name)
+        rows.append([named(name), dev, test, seeds, taken, *difference(name)])
     for name, title in PEERS.items():
         one = results.peer(name)
         shown = [f"{100 * one['dev']:.1f}", f"{100 * one['test']:.1f}", "1"] if one else ["-", "-", count(0, 1)]

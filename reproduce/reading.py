@@ -58,10 +58,11 @@ class Results:
         """One number of every result."""
         return np.array([found[key] for found in self.found(data, variant)], dtype=np.float64)
 
-    def seconds_an_epoch(self, data: str, variant: str) -> Floats:
-        """Processor time, which other processes hardly change, over the number of epochs."""
-        taken = [found["processor_seconds"] / len(found["curve"]) for found in self.found(data, variant)]
-        return np.array(taken, dtype=np.float64)
+    def epoch_seconds(self, data: str) -> dict[str, Floats]:
+        """Processor seconds of an epoch, those of a place taken in one round on one machine; empty if none are."""
+        path = self.folder / "timing" / f"{data}.json"
+        rounds = [one["seconds"] for one in self._read(path)["rounds"]] if path.exists() else []
+        return {name: np.array([one[name] for one in rounds], dtype=np.float64) for name in (rounds or [{}])[0]}
 
     def right(self, data: str, variant: str) -> NDArray[np.bool_]:
         """(R, N): which test texts each run answered as they are labelled."""

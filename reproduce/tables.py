@@ -23,6 +23,7 @@ from reproduce.plan import (
     grid,
 )
 from reproduce.reading import Found, Results
+from reproduce.speeds import ratio, speed
 
 
 def table_3(results: Results, data: str, variants: Sequence[str] = tuple(TABLE_3)) -> Table:
@@ -148,30 +149,25 @@ def open_questions(results: Results) -> Table:
         "p",
         "p, Holm",
         "detectable",
-        "seconds an epoch",
+        "seconds an epoch / routing's",
     ]
     base = results.values("sst2", "routing", "dev")
     lacking = {name: results.lacking([("sst2", name), ("sst2", "routing")]) for name in OPEN}
     found = {name: None if lacking[name] else welch(results.values("sst2", name, "dev"), base) for name in OPEN}
     adjusted = dict(zip(found, holm([1.0 if one is None else one.p for one in found.values()]), strict=True))
-    rows = [["routing, as the paper", "-", *_dev(results, "routing"), *["-"] * 4, _seconds(results, "routing")]]
+    rows = [["routing, as the paper", "-", *_dev(results, "routing"), *["-"] * 5]]
     for name, one in found.items():
         shown = [lacking[name], "-", "-", "-"]
         if one is not None:
             shown = [points(one), probability(one.p), probability(adjusted[name]), f"{100 * one.detectable:.1f}"]
         differs = ", ".join(f"{key}={_plain(value)}" for key, value in OPEN[name].changes.items())
-        rows.append([name, differs, *_dev(results, name), *shown, _seconds(results, name)])
+        rows.append([name, differs, *_dev(results, name), *shown, ratio(speed(results, "sst2", name, "routing"))])
     return Table(header, rows)
 
 
 def _dev(results: Results, name: str) -> list[str]:
     values = results.values("sst2", name, "dev")
     return [spread(values), count(len(values), results.planned("sst2", name))]
-
-
-def _seconds(results: Results, name: str) -> str:
-    values = results.seconds_an_epoch("sst2", name)
-    return f"{values.mean():.1f}" if len(values) else "-"
 
 
 def _plain(value: object) -> str:

@@ -1,7 +1,7 @@
 """Results of runs that never were: accuracies as a test wants them, in the form that `reproduce.running` writes."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -49,7 +49,7 @@ def made_up(run: Run, gold: dict[str, Any], skill: float) -> dict[str, Any]:
         "data_hash": gold["data_hash"],
         "curve": [{"epoch": epoch, "score": dev - 0.01 * (epochs - epoch - 1)} for epoch in range(epochs)],
         "dev": dev,
-        "processor_seconds": (20 if "hierarchical" in run.variant.name else 40) * epochs * own.uniform(0.98, 1.02),
+        "processor_seconds": 40.0 * epochs,
         "parameters": 1_234_567,
         "flops": 12_345_678,
         "test": float(right.mean()) if run.scored else None,
@@ -59,6 +59,17 @@ def made_up(run: Run, gold: dict[str, Any], skill: float) -> dict[str, Any]:
         weights = own.dirichlet(np.ones(3), size=len(WHOLESOME.split()))
         found["shown"] = {"levels": [{"units": [{"weights": row.tolist()} for row in weights]}]}
     return found
+
+
+def write_timing(folder: Path, seconds: Mapping[str, Mapping[str, float]], *, rounds: int = 3) -> None:
+    """Epochs of every set timed in rounds, each by another machine: seconds differ, their ratios hardly."""
+    for name, of_set in seconds.items():
+        random = np.random.default_rng(0)
+        taken = [
+            {one: speed * value * random.uniform(0.99, 1.01) for one, value in of_set.items()}
+            for speed in 2.0 ** np.arange(rounds)
+        ]
+        _write(folder / "timing" / f"{name}.json", {"rounds": [{"seconds": one} for one in taken]})
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

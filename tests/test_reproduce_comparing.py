@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reproduce.comparing import Arm, Estimate, compare, estimate, holm, resample_texts, sign_flip, verdict, welch
+from reproduce.comparing import (
+    Arm,
+    Estimate,
+    compare,
+    estimate,
+    holm,
+    paired,
+    resample_texts,
+    sign_flip,
+    verdict,
+    welch,
+)
 
 values = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=8)
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=8)
@@ -124,3 +135,16 @@ def test_values_without_a_spread_say_nothing_or_all() -> None:
     assert welch(one, one) == Estimate(0.0, -np.inf, np.inf, 1.0, None, np.inf)
     assert welch(same, same).bootstrap_p == 1
     assert welch(same, same + 1).high == -1
+
+
+def test_pairs_give_the_interval_of_a_calculation_by_hand() -> None:
+    found = paired(np.array([11.0, 102.0, 1003.0]), np.array([10.0, 100.0, 1000.0]))
+    assert found.difference == pytest.approx(2.0)
+    half = 4.30265 * 1.0 / np.sqrt(3)  # Student's t of 2 degrees; differences of 1, 2 and 3 spread by 1
+    assert (found.low, found.high) == pytest.approx((2.0 - half, 2.0 + half), abs=1e-4)
+
+
+def test_one_pair_tells_no_interval_and_equal_pairs_no_spread() -> None:
+    one = np.array([1.0])
+    assert paired(one, one + 1) == Estimate(-1.0, -np.inf, np.inf, 1.0, None, np.inf)
+    assert paired(np.array([1.0, 2.0]), np.array([1.0, 2.0])).bootstrap_p == 1

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up_results import write_gold, write_results
+from made_up_results import write_gold, write_results, write_timing
 
 import reproduce.__main__ as command
 from reproduce import claims, paper, tables
 from reproduce.families import SENTENCE_PAIRS, Compared, family
 from reproduce.figures import draw_all
 from reproduce.lengths import by_length
-from reproduce.plan import DOCUMENTS, FIGURE_2, TABLE_3, planned
+from reproduce.plan import DOCUMENTS, FIGURE_2, MAIN, OPEN, TABLE_3, planned
 from reproduce.reading import Results
 from reproduce.report import Report, full_report
 from reproduce.runs import RESULTS, Run
@@ -33,6 +33,22 @@ def report_of(folder: Path, runs: list[Run] = RUNS) -> Report:
 def made(folder: Path, skill: Callable[[Run], float], runs: list[Run] = RUNS, *, texts: int = 400) -> Report:
     write_gold(folder / "results", SETS, texts=texts)
     write_results(folder / "results", runs, skill)
+    return report_of(folder)
+
+
+HIERARCHY, BUCKET = (
+    "The hierarchy makes routing faster on documents.",
+    "The sliding bucket is faster at equal accuracy.",
+)
+
+
+def timed(folder: Path, *, hierarchical: float, bucket: float) -> Report:
+    """A report of made-up runs and of epochs that took so many times as long as flat ones and unsorted ones."""
+    made(folder, lambda run: 0.8)
+    documents = {f"{name}-{depth}": hierarchical if depth == "hierarchical" else 1.0
+                 for name in MAIN for depth in ("flat", "hierarchical")}  # fmt: skip
+    sentences = {name: bucket if name == "bucket-once" else 1.0 for name in ("routing", *OPEN)}
+    write_timing(folder / "results", {DOCUMENTS: documents, "sst2": sentences})
     return report_of(folder)
 
 
@@ -93,8 +109,26 @@ def test_clear_differences_are_supported_and_their_opposites_not(tmp_path: Path)
     assert found["Self-attention beats average pooling."] == "supported"
     assert found["Standard routing beats reverse routing."] == "supported"
     assert found["More than one round helps, and three are best."] == "supported"
-    assert found["The hierarchy makes routing faster on documents."] == "supported"
     assert found["Max pooling beats average pooling by more on long texts."] == "undecided"
+
+
+@pytest.mark.parametrize(("hierarchical", "expected"), [(0.5, "supported"), (1.6, "not supported"), (1.0, "undecided")])
+def test_speed_is_judged_by_ratios_within_a_round_whatever_the_machine(
+    tmp_path: Path, hierarchical: float, expected: str
+) -> None:
+    report = timed(tmp_path, hierarchical=hierarchical, bucket=2.0)
+    assert verdicts(report)[HIERARCHY] == expected
+    assert verdicts(report)[BUCKET] == "not supported"
+    lines = report.text().splitlines()
+    row = next(line for line in lines if line.startswith("| max pooling |") and line.count("|") == 5)
+    flat, deep, shown = row.strip("| ").split(" | ")[1:]
+    assert float(deep) / float(flat) == pytest.approx(hierarchical, rel=0.1)
+    assert float(shown.split()[0]) == pytest.approx(hierarchical, rel=0.03)
+
+
+def test_without_timing_the_verdicts_on_speed_wait(tmp_path: Path) -> None:
+    found = verdicts(made(tmp_path, lambda run: 0.8))
+    assert found[HIERARCHY] == found[BUCKET] == "not yet measured (no epoch was timed)"
 
 
 def test_equal_arms_are_undecided(tmp_path: Path) -> None:
