@@ -46,10 +46,11 @@ TRIALS: dict[str, dict[str, Any]] = {
 TRIED_AGAIN = ("linear", "linear-length")  # an option that looked well, and what it is held against: two seeds more
 
 # What may be added to the preset: one seed, against the same one without.
-ADDED: dict[str, dict[str, Any]] = {
-    "sentences-first": {"phrase_weight": 0.3},
-    "word-dropout": {"word_dropout": 0.1},
-    "locked-dropout": {"dropout_kind": "locked"},
+ADDED: dict[tuple[str, str], dict[str, Any]] = {
+    (GRADED_PHRASES, "sentences-first"): {"phrase_weight": 0.3},
+    (GRADED_PHRASES, "word-dropout"): {"word_dropout": 0.1},
+    (GRADED_PHRASES, "locked-dropout"): {"dropout_kind": "locked"},
+    (PHRASES[1], "sentences-first"): {"phrase_weight": 0.3},
 }
 
 # A warm-up on sentences of reviews, one pass.
@@ -78,11 +79,11 @@ def recipe() -> Iterator[Run]:
 
 
 def additions() -> Iterator[Run]:
-    """What may be added to the preset where dev is highest, on SST-2 from grades."""
-    for name, changes in ADDED.items():
+    """What may be added to the preset, on dev: on SST-2 from grades, where dev is highest, and on SST-1."""
+    for (data, name), changes in ADDED.items():
         chosen = {**SQUASHED, **changes, "precision": "bf16"}
-        variant = Variant(f"added/{name}", "best", chosen, VECTORS, start=f"{WARM_UP}{PHRASES[0]}/warm-up/0")
-        yield Run(GRADED_PHRASES, variant, 0, scored=False)
+        start = f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up/0"
+        yield Run(data, Variant(f"added/{name}", "best", chosen, VECTORS, start=start), 0, scored=False)
 
 
 def teachers(phrases: str = "") -> Iterator[Run]:

@@ -51,7 +51,7 @@ def added(results: Results) -> Table:
         plain = [one["dev"] for one in results.found(data, "best") if one["seed"] in seeds]
         scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
         name = variant.rpartition("/")[2]
-        settings = ", ".join(f"{key}={value}" for key, value in ADDED[name].items())
+        settings = ", ".join(f"{key}={value}" for key, value in ADDED[data, name].items())
         rows.append([data, name, settings, *scores, count(len(found), results.planned(data, variant))])
     return Table(["trained on", "added", "differs by", "dev", "without", "seeds"], rows)
 
