@@ -132,6 +132,9 @@ class ModelConfig(Settings):
     dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
 
 
+OF_LEARNING = ("dropout", "dropout_kind", "dropout_places")  # settings of a model that change nothing in what it holds
+
+
 def split_source(encoder: str) -> tuple[str, str]:
     """The kind and the source of a pre-trained encoder's name; the source of any other is empty.
 

@@ -8,6 +8,7 @@ import pytest
 from cli_runs import ENGLISH, TINY, call, refused, sentences, succeed, train_tiny, write_csv
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
+from routepool.config import change
 from routepool.persistence import load
 from routepool.training import DivergedError, Fitted, fit
 
@@ -193,6 +194,9 @@ def test_training_goes_on_from_another_model(run: Path, tmp_path: Path) -> None:
     first, second = load(run), load(tmp_path / "run")
     assert (second.model_config, second.tokenizer.words) == (first.model_config, first.tokenizer.words)
     assert (run / "model.safetensors").read_bytes() != (tmp_path / "run" / "model.safetensors").read_bytes()
+    options = ["--out", tmp_path / "dropped", "--init-from", run, "--set", "epochs=1"]
+    succeed("train", data, *options, "--set", "dropout=0.6")
+    assert load(tmp_path / "dropped").model_config == change(first.model_config, dropout=0.6)
     options = ["--out", tmp_path / "third", "--init-from", run]
     assert "keeps the model as it is" in refused("train", data, *options, "--set", "hidden_size=9")
     other = write_csv(

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from routepool.aggregation import AGGREGATORS
+from routepool.config import OF_LEARNING, change
+from routepool.dropout import LockedDropout
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, load, save
 from routepool.training import Fitted, Task
@@ -96,6 +98,17 @@ def test_a_saved_model_goes_on_with_any_kind_of_update(trained: SavedModel, spar
     settings = planted.tiny(sparse=sparse)
     again = [planted.train(settings, start=start) for start in (trained, load(tmp_path))]
     assert planted.identical(*again)
+
+
+def test_a_trained_model_goes_on_with_the_dropout_of_the_new_settings(trained: SavedModel) -> None:
+    settings = planted.tiny(epochs=1, dropout=0.6, dropout_kind="locked", dropout_places=("encoder",), hidden_size=9)
+    saved = planted.train(settings, start=trained).saved
+    asked = {name: getattr(settings.model, name) for name in OF_LEARNING}
+    assert saved.model_config == change(trained.model_config, **asked)  # and the size stays that of the trained one
+    (level,) = saved.classifier.levels
+    assert isinstance(level.before_encoder, LockedDropout)
+    assert level.before_encoder.dropout == 0.6
+    assert not planted.identical(saved, planted.train(planted.tiny(epochs=1), start=trained))
 
 
 def test_going_on_with_other_labels_is_refused(trained: SavedModel) -> None:

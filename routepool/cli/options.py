@@ -53,7 +53,10 @@ SetAny = Annotated[
     ),
 ]
 InitFrom = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Go on with a trained model, on new data of its labels.")
+    str | None,
+    typer.Option(
+        metavar="RUN", help="Go on with a trained model, on new data of its labels; of its settings dropout may change."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with scores as fractions.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]

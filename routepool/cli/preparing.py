@@ -16,7 +16,7 @@ from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material, check_labels, load_material
 from routepool.cli.record import RUN_FILE, RunRecord, absolute_encoder, absolute_spec, files_of, is_pretrained, versions
 from routepool.cli.settings import Asked, resolve
-from routepool.config import Preset, TrainingConfig, change
+from routepool.config import OF_LEARNING, Preset, TrainingConfig, change
 from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
@@ -123,12 +123,15 @@ def _settings(request: Request, order: DataOrder, material: Material, start: Sav
         if data is not None:
             check_labels(data, start.labels)
     fixed = [name for name in ("aggregator", "encoder", "extra_words") if request.asked.options.get(name) is not None]
-    fixed += [key for key in parse_assignments(request.asked.assignments) if not hasattr(TrainingConfig, key)]
+    assigned = parse_assignments(request.asked.assignments)
+    fixed += [key for key in assigned if key not in OF_LEARNING and not hasattr(TrainingConfig, key)]
     if fixed or request.vectors:
         raise InputError(f"--init-from keeps the model as it is; drop {fixed[0] if fixed else '--vectors'}")
     depth = f"depth={start.model_config.depth}"
     asked = replace(request.asked, assignments=[*request.asked.assignments, depth])
-    return Preset(start.model_config, resolve(asked, data=order.data, texts=()).training, start.tokenizer.config)
+    preset = resolve(asked, data=order.data, texts=())
+    dropped = {name: getattr(preset.model, name) for name in OF_LEARNING if name in assigned}
+    return Preset(change(start.model_config, **dropped), preset.training, start.tokenizer.config)
 
 
 def _with_pretrained(request: Request, preset: Preset) -> Preset:

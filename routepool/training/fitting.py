@@ -1,7 +1,6 @@
 """Labelled texts -> a model ready to save: vocabulary, vectors, training, calibration."""
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from routepool import vectors as word_vectors
-from routepool.config import ModelConfig, Preset, change, split_source
+from routepool.config import OF_LEARNING, ModelConfig, Preset, change, split_source
 from routepool.datasets import Example, split
 from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
@@ -88,8 +87,8 @@ def fit(
         checkpoint: where to take training up.
         columns: to be remembered by the model.
         provenance: to be remembered by the model.
-        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's. It must
-            have the labels of the task. It stays as it is.
+        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's, whose
+            dropout is. It must have the labels of the task. It stays as it is.
         device: where to compute.
 
     Raises:
@@ -201,10 +200,11 @@ def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
             f"the model to go on with has {told_labels(start.labels, start.multi_label)}; "
             f"the new data must have the same, got {told_labels(task.labels, task.multi_label)}"
         )
-    model = deepcopy(start.classifier)
-    if (embedding := embedding_of(model)) is not None:
-        embedding.sparse = preset.training.sparse  # a matter of training, not of the model
-    return _Untrained(model, start.tokenizer, start.model_config)
+    config = change(start.model_config, **{name: getattr(preset.model, name) for name in OF_LEARNING})
+    sizes = {"vocabulary_size": len(start.tokenizer.words), "classes": len(start.labels)}
+    model = Classifier.build(config, **sizes, sparse=preset.training.sparse)
+    model.load_state_dict(start.classifier.state_dict())
+    return _Untrained(model, start.tokenizer, config)
 
 
 def told_labels(labels: Sequence[str], multi_label: bool) -> str:
