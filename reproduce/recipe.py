@@ -29,6 +29,10 @@ BASE: dict[str, Any] = {
 # The preset as it was scored first, and with a length of capsules that is learned: on SST-1 dev prefers the former.
 SQUASHED: dict[str, Any] = {"aggregator_options": {}}
 AT_LENGTH: dict[str, Any] = {"aggregator_options": {"learned_length": True}}
+BEST = {
+    "best": Variant("best", "best", SQUASHED, VECTORS),
+    "best-at-length": Variant("best-at-length", "best", AT_LENGTH, VECTORS),
+}
 LINEAR = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0, "epochs": 3, "patience": 3}
 STUDENT: dict[str, Any] = {**LINEAR, "dropout": 0.3}  # what it learns is soft: it overfits less
 # Two sides are learned from five grades: with three epochs dev still rose in the last.
@@ -45,12 +49,19 @@ TRIALS: dict[str, dict[str, Any]] = {
 }
 TRIED_AGAIN = ("linear", "linear-length")  # an option that looked well, and what it is held against: two seeds more
 
-# What may be added to the preset: one seed, against the same one without.
-ADDED: dict[tuple[str, str], dict[str, Any]] = {
-    (GRADED_PHRASES, "sentences-first"): {"phrase_weight": 0.3},
-    (GRADED_PHRASES, "word-dropout"): {"word_dropout": 0.1},
-    (GRADED_PHRASES, "locked-dropout"): {"dropout_kind": "locked"},
-    (PHRASES[1], "sentences-first"): {"phrase_weight": 0.3},
+# What may be added to the preset or changed in it: (trained on, which form of it) -> name -> changes, against the same
+# seeds without.
+ADDED: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
+    (GRADED_PHRASES, "best"): {
+        "sentences-first": {"phrase_weight": 0.3, "precision": "bf16"},
+        "word-dropout": {"word_dropout": 0.1, "precision": "bf16"},
+    },
+    (PHRASES[1], "best"): {"sentences-first": {"phrase_weight": 0.3, "precision": "bf16"}},
+    (PHRASES[0], "best-at-length"): {
+        "dropout-0.3": {"dropout": 0.3},
+        "dropout-0.65": {"dropout": 0.65},
+        "locked-dropout": {"dropout_kind": "locked"},
+    },
 }
 
 # A warm-up on sentences of reviews, one pass.
@@ -79,11 +90,13 @@ def recipe() -> Iterator[Run]:
 
 
 def additions() -> Iterator[Run]:
-    """What may be added to the preset, on dev: on SST-2 from grades, where dev is highest, and on SST-1."""
-    for (data, name), changes in ADDED.items():
-        chosen = {**SQUASHED, **changes, "precision": "bf16"}
-        start = f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up/0"
-        yield Run(data, Variant(f"added/{name}", "best", chosen, VECTORS, start=start), 0, scored=False)
+    """What may be added to the preset, on dev: one seed each with the squash, two with a learned length."""
+    for (data, form), added in ADDED.items():
+        base = BEST[form]
+        seeds = range(1 if form == "best" else 2)
+        for (name, changes), seed in product(added.items(), seeds):
+            chosen = {**base.changes, **changes}
+            yield Run(data, replace(warmed(base, data), name=f"added/{name}", changes=chosen), seed, scored=False)
 
 
 def teachers(phrases: str = "") -> Iterator[Run]:
@@ -104,11 +117,13 @@ def warm_up() -> Iterator[Run]:
 def best() -> Iterator[Run]:
     """The preset that the search led to, before and with a learned length; every seed goes on with the same warm-up."""
     for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
-        warmed = f"{WARM_UP}{data.removesuffix(GRADED)}"
-        yield Run(data, Variant("best", "best", SQUASHED, VECTORS, start=f"{warmed}/warm-up/0"), seed)
-        yield Run(
-            data, Variant("best-at-length", "best", AT_LENGTH, VECTORS, start=f"{warmed}/warm-up-at-length/0"), seed
-        )
+        yield from (Run(data, warmed(variant, data), seed) for variant in BEST.values())
+
+
+def warmed(variant: Variant, data: str) -> Variant:
+    """The same after the warm-up of its form and set."""
+    form = variant.name.removeprefix("best")
+    return replace(variant, start=f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up{form}/0")
 
 
 def distilled() -> Iterator[Run]:

@@ -7,7 +7,7 @@ from reproduce.data import scored_set
 from reproduce.formatting import DATA, Table, count, spread
 from reproduce.plan import SENTENCES
 from reproduce.reading import Results
-from reproduce.recipe import ADDED, BASE, GRADED_PHRASES, additions, recipe, teachers
+from reproduce.recipe import ADDED, BASE, GRADED_PHRASES, recipe, teachers
 from reproduce.runs import Run
 
 AFTER_WARM_UP, GRADES = "after a warm-up on IMDB sentences", ", from the grades of SST-1's phrases"
@@ -44,16 +44,17 @@ def trials(results: Results) -> Table:
 def added(results: Results) -> Table:
     """Dev accuracy with each addition, and of the same seeds without it."""
     rows = []
-    for run in additions():
-        data, variant = run.data, run.variant.name
-        found = results.found(data, variant)
-        seeds = {one["seed"] for one in found}
-        plain = [one["dev"] for one in results.found(data, "best") if one["seed"] in seeds]
-        scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
-        name = variant.rpartition("/")[2]
-        settings = ", ".join(f"{key}={value}" for key, value in ADDED[data, name].items())
-        rows.append([data, name, settings, *scores, count(len(found), results.planned(data, variant))])
-    return Table(["trained on", "added", "differs by", "dev", "without", "seeds"], rows)
+    for (data, form), changes in ADDED.items():
+        for name, changed in changes.items():
+            variant = f"added/{name}"
+            found = results.found(data, variant)
+            seeds = {one["seed"] for one in found}
+            plain = [one["dev"] for one in results.found(data, form) if one["seed"] in seeds]
+            scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
+            settings = ", ".join(f"{key}={value}" for key, value in changed.items())
+            capsules = SQUASH if form == "best" else LENGTH
+            rows.append([data, capsules, settings, *scores, count(len(found), results.planned(data, variant))])
+    return Table(["trained on", "capsules", "differs by", "dev", "without", "seeds"], rows)
 
 
 def _changed(run: Run) -> list[str]:

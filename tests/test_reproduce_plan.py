@@ -5,7 +5,9 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from reproduce.plan import DROPOUTS, MAIN, RATES, TUNED_SEEDS, best_of_grid, eve
 from reproduce.quick import shrunk, work_quickly
 from reproduce.running import settings
 from reproduce.runs import GLOVE, LEDGER, Run
+from routepool.aggregation import AGGREGATORS
+from routepool.config import OF_LEARNING
 from routepool.errors import InputError
 
 
@@ -53,6 +57,22 @@ def test_tuned_runs_wait_for_their_grid(tmp_path: Path, monkeypatch: pytest.Monk
     runs = every_run("tuned")
     assert [run.name for run in runs] == [f"sst2/tuned/mean/{seed}" for seed in TUNED_SEEDS]
     assert all(run.scored and run.variant.changes["dropout"] == 0.5 for run in runs)
+
+
+def test_a_run_that_goes_on_asks_for_the_model_that_it_goes_on_with() -> None:
+    by_name = {run.name: run for run in planned()}
+    later = [run for run in by_name.values() if run.variant.start]
+    assert later
+    for run in later:
+        assert shape(run) == shape(by_name[run.variant.start]), run.name
+
+
+def shape(run: Run) -> dict[str, Any]:
+    """All that its model's weights depend on."""
+    model = settings(run).model.to_dict()
+    parameters = signature(AGGREGATORS[model["aggregator"]]).parameters
+    options = {name: model["aggregator_options"].get(name, item.default) for name, item in parameters.items()}
+    return {**{name: value for name, value in model.items() if name not in OF_LEARNING}, "aggregator_options": options}
 
 
 def test_no_two_runs_of_the_plan_share_a_name_and_differ() -> None:
