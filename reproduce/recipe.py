@@ -59,7 +59,6 @@ ADDED: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
     (PHRASES[1], "best"): {"sentences-first": {"phrase_weight": 0.3, "precision": "bf16"}},
     (PHRASES[0], "best-at-length"): {
         "dropout-0.3": {"dropout": 0.3},
-        "dropout-0.65": {"dropout": 0.65},
         "locked-dropout": {"dropout_kind": "locked"},
     },
 }
