@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from reproduce.adapted import ADAPTED
 from reproduce.data import GRADED, WARM_UP
@@ -29,10 +29,12 @@ BASE: dict[str, Any] = {
 # The preset as it was scored first, and with a length of capsules that is learned: on SST-1 dev prefers the former.
 SQUASHED: dict[str, Any] = {"aggregator_options": {}}
 AT_LENGTH: dict[str, Any] = {"aggregator_options": {"learned_length": True}}
+LOCKED: dict[str, Any] = {"dropout_kind": "locked"}
 BEST = {
     "best": Variant("best", "best", SQUASHED, VECTORS),
     "best-at-length": Variant("best-at-length", "best", AT_LENGTH, VECTORS),
 }
+BEST_LOCKED = {PHRASES[0]: Variant("best-locked", "best", {**AT_LENGTH, **LOCKED}, VECTORS)}
 LINEAR = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0, "epochs": 3, "patience": 3}
 STUDENT: dict[str, Any] = {**LINEAR, "dropout": 0.3}  # what it learns is soft: it overfits less
 # Two sides are learned from five grades: with three epochs dev still rose in the last.
@@ -49,19 +51,25 @@ TRIALS: dict[str, dict[str, Any]] = {
 }
 TRIED_AGAIN = ("linear", "linear-length")  # an option that looked well, and what it is held against: two seeds more
 
-# What may be added to the preset or changed in it: (trained on, which form of it) -> name -> changes, against the same
-# seeds without.
-ADDED: dict[tuple[str, str], dict[str, dict[str, Any]]] = {
-    (GRADED_PHRASES, "best"): {
-        "sentences-first": {"phrase_weight": 0.3, "precision": "bf16"},
-        "word-dropout": {"word_dropout": 0.1, "precision": "bf16"},
-    },
-    (PHRASES[1], "best"): {"sentences-first": {"phrase_weight": 0.3, "precision": "bf16"}},
-    (PHRASES[0], "best-at-length"): {
-        "dropout-0.3": {"dropout": 0.3},
-        "locked-dropout": {"dropout_kind": "locked"},
-    },
-}
+
+class Addition(NamedTuple):
+    """What may be added to the preset or changed in it, held on dev against the same seeds without."""
+
+    name: str
+    data: str  # what it learns from
+    form: str  # of the preset
+    seeds: int
+    changes: dict[str, Any]
+
+
+ADDED = (
+    Addition("sentences-first", GRADED_PHRASES, "best", 1, {"phrase_weight": 0.3, "precision": "bf16"}),
+    Addition("word-dropout", GRADED_PHRASES, "best", 1, {"word_dropout": 0.1, "precision": "bf16"}),
+    Addition("sentences-first", PHRASES[1], "best", 1, {"phrase_weight": 0.3, "precision": "bf16"}),
+    Addition("dropout-0.3", PHRASES[0], "best-at-length", 2, {"dropout": 0.3}),
+    Addition("locked-dropout", PHRASES[0], "best-at-length", 2, LOCKED),
+    Addition("locked-dropout", PHRASES[1], "best", 2, LOCKED),
+)
 
 # A warm-up on sentences of reviews, one pass.
 WARM: dict[str, Any] = {**LINEAR, "epochs": 1, "patience": 1}
@@ -89,13 +97,11 @@ def recipe() -> Iterator[Run]:
 
 
 def additions() -> Iterator[Run]:
-    """What may be added to the preset, on dev: one seed each with the squash, two with a learned length."""
-    for (data, form), added in ADDED.items():
-        base = BEST[form]
-        seeds = range(1 if form == "best" else 2)
-        for (name, changes), seed in product(added.items(), seeds):
-            chosen = {**base.changes, **changes}
-            yield Run(data, replace(warmed(base, data), name=f"added/{name}", changes=chosen), seed, scored=False)
+    """What may be added to the preset, on dev."""
+    for one in ADDED:
+        form = BEST[one.form]
+        added = replace(form, name=f"added/{one.name}", changes={**form.changes, **one.changes})
+        yield from (Run(one.data, warmed(added, one.data), seed, scored=False) for seed in range(one.seeds))
 
 
 def teachers(phrases: str = "") -> Iterator[Run]:
@@ -116,12 +122,13 @@ def warm_up() -> Iterator[Run]:
 def best() -> Iterator[Run]:
     """The preset that the search led to, before and with a learned length; every seed goes on with the same warm-up."""
     for seed, data in product(range(5), (*PHRASES, GRADED_PHRASES)):
-        yield from (Run(data, warmed(variant, data), seed) for variant in BEST.values())
+        forms = [*BEST.values(), *([BEST_LOCKED[data]] if data in BEST_LOCKED else [])]
+        yield from (Run(data, warmed(variant, data), seed) for variant in forms)
 
 
 def warmed(variant: Variant, data: str) -> Variant:
-    """The same after the warm-up of its form and set."""
-    form = variant.name.removeprefix("best")
+    """The same after the warm-up of its capsules and set."""
+    form = "-at-length" if variant.changes["aggregator_options"] else ""
     return replace(variant, start=f"{WARM_UP}{data.removesuffix(GRADED)}/warm-up{form}/0")
 
 

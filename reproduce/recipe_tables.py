@@ -16,6 +16,7 @@ ONE, THREE = "taught by one encoder of ", "taught by three encoders of "
 REACHED = {
     ("best", "sst2-phrases"): f"{SQUASH}, {AFTER_WARM_UP}",
     ("best-at-length", "sst2-phrases"): f"{LENGTH}, {AFTER_WARM_UP}",
+    ("best-locked", "sst2-phrases"): f"{LENGTH}, {AFTER_WARM_UP}, locked dropout",
     ("best", GRADED_PHRASES): f"{SQUASH}, {AFTER_WARM_UP}{GRADES}",
     ("best-at-length", GRADED_PHRASES): f"{LENGTH}, {AFTER_WARM_UP}{GRADES}",
     ("best", "sst1-phrases"): f"{SQUASH}, {AFTER_WARM_UP}",
@@ -44,16 +45,15 @@ def trials(results: Results) -> Table:
 def added(results: Results) -> Table:
     """Dev accuracy with each addition, and of the same seeds without it."""
     rows = []
-    for (data, form), changes in ADDED.items():
-        for name, changed in changes.items():
-            variant = f"added/{name}"
-            found = results.found(data, variant)
-            seeds = {one["seed"] for one in found}
-            plain = [one["dev"] for one in results.found(data, form) if one["seed"] in seeds]
-            scores = [spread(results.values(data, variant, "dev")), spread(np.array(plain))]
-            settings = ", ".join(f"{key}={value}" for key, value in changed.items())
-            capsules = SQUASH if form == "best" else LENGTH
-            rows.append([data, capsules, settings, *scores, count(len(found), results.planned(data, variant))])
+    for one in ADDED:
+        name = f"added/{one.name}"
+        found = results.found(one.data, name)
+        seeds = {run["seed"] for run in found}
+        plain = [run["dev"] for run in results.found(one.data, one.form) if run["seed"] in seeds]
+        scores = [spread(results.values(one.data, name, "dev")), spread(np.array(plain))]
+        settings = ", ".join(f"{key}={value}" for key, value in one.changes.items())
+        capsules = SQUASH if one.form == "best" else LENGTH
+        rows.append([one.data, capsules, settings, *scores, count(len(found), results.planned(one.data, name))])
     return Table(["trained on", "capsules", "differs by", "dev", "without", "seeds"], rows)
 
 
