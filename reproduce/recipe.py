@@ -68,7 +68,6 @@ ADDED = (
     Addition("sentences-first", PHRASES[1], "best", 1, {"phrase_weight": 0.3, "precision": "bf16"}),
     Addition("dropout-0.3", PHRASES[0], "best-at-length", 2, {"dropout": 0.3}),
     Addition("locked-dropout", PHRASES[0], "best-at-length", 2, LOCKED),
-    Addition("locked-dropout", PHRASES[1], "best", 2, LOCKED),
 )
 
 # A warm-up on sentences of reviews, one pass.
