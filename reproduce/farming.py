@@ -56,7 +56,8 @@ class Farm:
                 waiting = [run for run in waiting if usual[run.name] <= left]
                 while waiting and len(going) < self.workers:
                     run = waiting.pop(0)
-                    going[run] = self._begin(run)
+                    if self.missing([run]):  # another farm may have made it since
+                        going[run] = self._begin(run)
                 time.sleep(0.2)
                 for run, process in list(going.items()):
                     if process.poll() is not None:

@@ -153,6 +153,23 @@ def test_the_runs_end_with_the_farm(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [process.poll() for process in begun] == 2 * [-signal.SIGTERM]
 
 
+def test_a_run_that_another_farm_has_made_meanwhile_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [Run("sst2", plan.TABLE_3["max"], seed) for seed in range(3)]
+    begun: list[Run] = []
+
+    def begin(farm: Farm, run: Run) -> "subprocess.Popen[bytes]":
+        begun.append(run)
+        write_results(tmp_path, runs[:2], lambda run: 0.8)  # the first by itself, the second by the other farm
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    write_gold(tmp_path, ["sst2"], texts=20)
+    monkeypatch.setattr(Farm, "_begin", begin)
+    assert Farm(tmp_path, tmp_path / "ledger.csv").work(runs) == []
+    assert begun == [runs[0], runs[2]]
+
+
 def test_a_variant_scored_on_test_keeps_its_settings(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.csv")
     ledger.enter("peers/one/0", digest({"C": 1}), revision="r", dev=0.5, test=0.5)
