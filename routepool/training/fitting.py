@@ -87,8 +87,8 @@ def fit(
         checkpoint: where to take training up.
         columns: to be remembered by the model.
         provenance: to be remembered by the model.
-        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's, whose
-            dropout is. It must have the labels of the task. It stays as it is.
+        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's; only
+            dropout is the preset's. It must have the labels of the task. It stays as it is.
         device: where to compute.
 
     Raises:
