@@ -205,7 +205,11 @@ class TrainingConfig(Settings):
         1.0, "weight in the loss of a labelled phrase, in a set that has phrases; a sentence has 1", above=0
     )
     calibration: float = setting(
-        0.0, "share of the dev set kept from early stopping to calibrate probabilities on", least=0, most=0.9
+        0.0,
+        "share of the dev set to calibrate probabilities on; the rest decides when to stop. 1: all of it does both; "
+        "0: nothing is calibrated",
+        least=0,
+        most=1,
     )
     min_frequency: int = setting(1, "leave words seen less often out of the vocabulary", least=1)
     extra_words: int = setting(40_000, "words known by their vector only, not seen in training", least=0)

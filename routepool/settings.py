@@ -33,9 +33,10 @@ _FIELDS = {item.name: name for name, group in GROUPS.items() for item in fields(
 
 def default_preset(*, document: bool = False) -> Preset:
     """The settings of a user who names none; benchmarks/defaults.py tells how they were chosen."""
-    batch, dropout, word_dropout, frozen_epochs = (32, 0.5, 0.0, 1) if document else (64, 0.7, 0.2, 0)
+    batch, dropout, word_dropout, frozen_epochs = (32, 0.5, 0.0, 1) if document else (64, 0.5, 0.2, 0)
+    options = {"average": True, "capsule_size": 32}
     return Preset(
-        ModelConfig(depth=2 if document else 1, hidden_size=200, aggregator_options={"average": True}, dropout=dropout),
+        ModelConfig(depth=2 if document else 1, hidden_size=64, aggregator_options=options, dropout=dropout),
         TrainingConfig(
             epochs=30,
             patience=5,
@@ -47,7 +48,7 @@ def default_preset(*, document: bool = False) -> Preset:
             decay=0.95,
             decay_steps=500,
             l2=1e-6,
-            calibration=0.3,
+            calibration=1.0,
             frozen_epochs=frozen_epochs,
             word_dropout=word_dropout,
         ),

@@ -50,22 +50,42 @@ def test_the_temperature_that_made_the_labels_is_found(true_temperature: float, 
 
 @pytest.mark.parametrize(("right", "expected"), [(True, 1 / 20), (False, 20)])
 def test_the_temperature_stays_within_its_bounds(right: bool, expected: float) -> None:
-    logits, targets = np.array([[1.0, -1.0], [1.0, -1.0]]), np.array([0, 0]) if right else np.array([1, 1])
-    cost_of_bound = fit_temperature(logits, targets)
-    assert 1 / 20 <= cost_of_bound <= 20
-    if not right:
-        assert cost_of_bound == pytest.approx(expected, rel=1e-3)
+    logits = np.array([[0.01, -0.01]] * 100_000)
+    found = fit_temperature(logits, np.full(len(logits), 0 if right else 1))
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("multi_label", [False, True])
-def test_being_right_on_few_texts_is_no_certainty(multi_label: bool) -> None:
-    logits = np.array([[9.0, -9.0]] * 10 + [[-9.0, 9.0]] * 10)
-    targets = np.array([0] * 10 + [1] * 10)
-    temperature = fit_temperature(
-        logits, np.eye(2, dtype=np.int64)[targets] if multi_label else targets, multi_label=multi_label
-    )
-    surest = probabilities(logits, temperature=temperature, multi_label=multi_label).max()
-    assert surest == pytest.approx(21 / 22, abs=1e-3)  # 20 right of 20, by Laplace's rule
+def test_few_texts_move_the_temperature_little_and_many_have_their_way(multi_label: bool) -> None:
+    logits, targets = np.array([[3.0, -3.0], [3.0, -3.0]]), np.array([0, 1])  # sure of the first, right half the time
+    found = [
+        fit_temperature(
+            np.tile(logits, (number, 1)),
+            np.tile(np.eye(2, dtype=np.int64)[targets], (number, 1)) if multi_label else np.tile(targets, number),
+            multi_label=multi_label,
+        )
+        for number in (1, 10, 100, 100_000)
+    ]
+    assert found == sorted(found)
+    assert 1 < found[0] < 2
+    assert found[-1] > 10
+
+
+@pytest.mark.parametrize("classes", [2, 6, 77, 150, 1000])
+@pytest.mark.parametrize("true_temperature", [0.6, 1.0, 2.0])
+def test_any_number_of_classes_is_calibrated(classes: int, true_temperature: float) -> None:
+    random = np.random.default_rng(classes)
+    cleaner = random.standard_normal((1000, classes))  # their softmax is the truth
+    cleaner[np.arange(1000), random.integers(0, classes, 1000)] += 2 + np.log(classes)
+    targets = (cleaner + random.gumbel(size=cleaner.shape)).argmax(1)  # drawn from that softmax
+    held, rest = np.arange(200), np.arange(200, 1000)
+    temperature = fit_temperature(true_temperature * cleaner[held], targets[held])
+    assert temperature == pytest.approx(true_temperature, rel=0.2)
+    log_loss = [
+        -np.log(probabilities(true_temperature * cleaner[rest], temperature=one)[np.arange(800), targets[rest]]).mean()
+        for one in (temperature, 1.0)
+    ]
+    assert log_loss[0] <= log_loss[1] + 0.01
 
 
 def test_without_texts_the_temperature_is_one() -> None:

@@ -112,7 +112,13 @@ def test_texts_that_calibrate_are_not_those_that_stop() -> None:
     assert 0.3 < len(held) / len(dev) < 0.7
 
 
-@pytest.mark.parametrize(("share", "number"), [(0.0, 40), (0.5, 19)])
+def test_all_of_dev_may_both_stop_and_calibrate() -> None:
+    dev = planted.planted(40, seed=1)
+    stopping, held = parts_of_dev(1.0, dev)
+    assert stopping == held == [example.text for example in dev]
+
+
+@pytest.mark.parametrize(("share", "number"), [(0.0, 40), (0.5, 19), (1.0, 19)])
 def test_without_a_share_or_with_few_texts_nothing_is_held_and_the_temperature_is_one(
     share: float, number: int
 ) -> None:

@@ -251,12 +251,14 @@ def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
 
 
 def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Texts to stop by and texts to calibrate on: never the same ones."""
+    """Texts to stop by and texts to calibrate on: different ones, unless all of dev is to do both."""
     if not dev:
         raise InputError("training needs a dev set to know when to stop, got an empty one")
     share = preset.training.calibration
     if share == 0 or len(dev) < 20:
         return dev, ()
+    if share == 1:
+        return dev, dev
     parts = split(dev, held=share, seed=preset.training.seed)
     return [dev[place] for place in parts.kept], [dev[place] for place in parts.held]
 
