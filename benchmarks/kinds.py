@@ -45,6 +45,9 @@ class _Epochs(Hook):
 
 def parts_of(name: str) -> tuple[Dataset, list[Example], list[Example]]:
     """Train, dev and test."""
+    if name == "sst2":
+        parts = load_named(name)
+        return parts.train, list(parts.dev.examples), list(parts.test.examples)
     train, test = read(name)
     full = train.select(row for row, example in enumerate(train.examples) if example.text.strip())
     if name in MOST:
@@ -56,20 +59,18 @@ def parts_of(name: str) -> tuple[Dataset, list[Example], list[Example]]:
 
 
 def read(name: str) -> tuple[Dataset, Dataset]:
-    """Train and test as they are published; SST-2 with its own dev left out."""
-    if name in ("sst2", "imdb"):
-        parts = load_named({"imdb": "imdb-reviews"}.get(name, name))
-        return parts.train, parts.test
-    if name == "next-word":
+    """Train and test as they are published."""
+    if name in ("imdb", "next-word"):
         reviews = load_named("imdb-reviews")
-        return next_words(reviews.train), next_words(reviews.test)
+        change = next_words if name == "next-word" else lambda data: data
+        return change(reviews.train), change(reviews.test)
     folder, file = Path(os.environ["ROUTEPOOL_DATA"]) / "more", name.partition("-")[0]
     train, test = (load(folder / f"{file}.{part}.csv.gz", allow_empty=True) for part in ("train", "test"))
     return train, test
 
 
 def next_words(reviews: Dataset) -> Dataset:
-    """A thousand classes of very different size: eight words of a review, and which of the frequent words comes next."""
+    """A thousand classes of very different size: eight words of a review, and which of the frequent ones comes next."""
     words = [example.text.lower().split()[:80] for example in reviews.examples]
     labels = sorted(word for word, _ in Counter(chain(*words)).most_common(1000))
     known = set(labels)
