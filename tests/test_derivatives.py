@@ -189,14 +189,14 @@ def test_a_gradient_with_a_graph_is_the_one_without(form: Any) -> None:
     layer, states, mask = routing(form, {"average": True, "learned_length": True})
     halves = states.detach().bfloat16().requires_grad_()
     layer.float()
+    asked = [halves, *layer.parameters()]
     with torch.autocast("cpu", dtype=torch.bfloat16):
         vector, coupling = layer(halves, mask)
-    asked = [halves, *layer.parameters()]
-    for given in ([vector], [coupling], [vector, coupling]):
-        loss = torch.stack([each.square().sum() for each in given]).sum()
-        plain = torch.autograd.grad(loss, asked, retain_graph=True)
-        for ours, wanted in zip(torch.autograd.grad(loss, asked, create_graph=True), plain, strict=True):
-            torch.testing.assert_close(ours, wanted)
+        for given in ([vector], [coupling], [vector, coupling]):
+            loss = torch.stack([each.square().sum() for each in given]).sum()
+            plain = torch.autograd.grad(loss, asked, retain_graph=True)
+            for ours, wanted in zip(torch.autograd.grad(loss, asked, create_graph=True), plain, strict=True):
+                torch.testing.assert_close(ours, wanted)
 
 
 def test_the_coupling_of_a_single_round_is_a_constant_with_and_without_a_graph() -> None:

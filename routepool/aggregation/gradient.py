@@ -94,13 +94,13 @@ class LinearRoutingGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
         """Of states, weights, bias and lengths, given those of capsules and coupling."""
-        if torch.is_grad_enabled() or transformed(of_capsules, of_coupling):
-            return *_gradients_of_plain(ctx, of_capsules, of_coupling), None, None
+        by_hand = not torch.is_grad_enabled() and not transformed(of_capsules, of_coupling)
+        gradients = _gradients_by_hand if by_hand else _gradients_of_plain
         with _full_precision():
-            return *_gradients(ctx, of_capsules, of_coupling), None, None
+            return *gradients(ctx, of_capsules, of_coupling), None, None
 
 
-def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> list[Tensor | None]:
+def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
     """By autograd, from what was saved: with a graph of their own, so that they have gradients too."""
     differentiable = torch.is_grad_enabled()
     *saved, real = ctx.saved_tensors
@@ -114,10 +114,10 @@ def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tenso
         outputs, given = [capsules, coupling], [*given, of_coupling]
     needed = [each for each, needs in zip(inputs, ctx.needs_input_grad, strict=False) if needs]
     gradients = iter(torch.autograd.grad(outputs, needed, given, create_graph=differentiable))
-    return [next(gradients) if needs else None for needs in ctx.needs_input_grad[:4]]
+    return tuple(next(gradients) if needs else None for needs in ctx.needs_input_grad[:4])
 
 
-def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
+def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
     """From the last round to the first; the product for the states at the end."""
     states, weight, bias, length, real = ctx.saved_tensors
     messages: _KeptMessages = ctx.messages
