@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from routepool.aggregation import StandardRouting, register
-from routepool.aggregation.gradient import Round
 from routepool.aggregation.masking import masked_softmax
 from routepool.aggregation.messages import Messages
+from routepool.aggregation.rounds import Round
 from routepool.aggregation.squashing import capsules_of, norm_of
 
 
@@ -21,6 +21,8 @@ class AdaptedRouting(StandardRouting):
         temperature: the logits are multiplied by a learned factor before each softmax, at first 1.
         learned_length: as standard routing has it by now.
     """
+
+    gradient_by_hand = False  # it knows no options
 
     def __init__(
         self,
@@ -50,10 +52,6 @@ class AdaptedRouting(StandardRouting):
             norm = norm_of(sums)
             rounds.append(Round(coupling, logits, sums, norm, capsules_of(sums, norm, self.length)))
         return rounds
-
-    def _by_hand(self, _states: Tensor) -> bool:
-        """Never: that gradient knows no options."""
-        return False
 
 
 ADAPTED: dict[str, dict[str, Any]] = {

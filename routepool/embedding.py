@@ -9,6 +9,7 @@ from torch.nn import functional
 from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.text import PAD
+from routepool.transforms import plain_values, transformed
 
 
 class Embedding(nn.Module):
@@ -66,13 +67,14 @@ class Embedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """(..., T) whole numbers -> (..., T, D)."""
         self._check(ids)
-        vectors = functional.embedding(ids, self.weight, padding_idx=PAD, sparse=self.sparse)
+        sparse = self.sparse and not transformed()  # torch makes no batch of sparse gradients
+        vectors = functional.embedding(ids, self.weight, padding_idx=PAD, sparse=sparse)
         if self.frozen is None or not vectors.requires_grad:
             return vectors
         return torch.where(self.frozen[ids].unsqueeze(-1), vectors.detach(), vectors)
 
     def _check(self, ids: Tensor) -> None:
-        if torch.compiler.is_compiling() or ids.device.type != "cpu" or ids.numel() == 0:
+        if not plain_values() or ids.device.type != "cpu" or ids.numel() == 0:
             return
         low, high = (int(bound) for bound in ids.aminmax())
         if low < 0 or high >= len(self.weight):

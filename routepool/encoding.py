@@ -16,6 +16,7 @@ from routepool.config import TextConfig
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import TextReader
+from routepool.transforms import backward_suffices, plain_values
 
 ENCODERS: Registry[type["Encoder"]] = Registry("encoder")
 PRETRAINED: Registry[type["PretrainedEncoder"]] = Registry(
@@ -52,7 +53,7 @@ class Encoder(nn.Module):
         real = mask.unsqueeze(-1)
         states = torch.where(real, states, 0)  # one pass over the states, where masked_fill makes two
         lengths = mask.sum(1)
-        if torch.compiler.is_compiling() or _has_gaps(mask):
+        if not plain_values() or _has_gaps(mask):
             order = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
             encoded = _reorder(self.encode(_reorder(states, order), lengths), order.argsort(1))
         else:
@@ -168,7 +169,7 @@ class _Rearranged(torch.autograd.Function):
     def of(cls, states: Tensor, order: Tensor, back: Tensor) -> Tensor:
         """(X, Y, D) and the order of its X * Y vectors, and the order that undoes it -> (X * Y, D)."""
         vectors = states.flatten(0, 1)
-        if torch.compiler.is_compiling():
+        if not backward_suffices(vectors):
             return vectors.index_select(0, order)
         arranged: Tensor = cls.apply(vectors, order, back)  # type: ignore[no-untyped-call]
         return arranged

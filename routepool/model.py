@@ -19,6 +19,7 @@ from routepool.errors import InputError, unknown
 from routepool.grouping import group_rows
 from routepool.prediction import Head
 from routepool.registry import Registry
+from routepool.transforms import plain_values
 
 Part = TypeVar("Part", Encoder, PretrainedEncoder, Aggregator)
 ABOVE_PRETRAINED = "bilstm"  # sentences, unless `upper_encoder` says otherwise
@@ -71,7 +72,7 @@ class Level(nn.Module):
             inputs: (..., T) ids for the first level, (..., T, D) vectors for the others.
             mask: (..., T) bool, True at real units.
             grouped: drop empty rows and compute rows of near-equal length together; the dense path, which a
-                compiled graph always takes, gives the same numbers.
+                compiled graph and `torch.func` always take, gives the same numbers.
 
         Returns:
             (..., out_features), zeros for an empty row.
@@ -80,7 +81,7 @@ class Level(nn.Module):
 
     def trace(self, inputs: Tensor, mask: Tensor, *, grouped: bool = True) -> tuple[Tensor, Tensor]:
         """The vectors of `forward` and the weights (..., T, M) of the aggregator."""
-        read = self._read_grouped if grouped and not torch.compiler.is_compiling() else self._read
+        read = self._read_grouped if grouped and plain_values() else self._read
         vectors, weights = read(inputs.flatten(0, mask.ndim - 2), mask.flatten(0, -2))
         return vectors.reshape(*mask.shape[:-1], -1), weights.reshape(*mask.shape, -1)
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 import torch
+from aggregators import Midrange
 from hypothesis import given
 from hypothesis import strategies as st
-from test_aggregation_contract import Midrange
 from torch import Tensor
 
 from routepool.aggregation import AGGREGATORS, StandardRouting

@@ -2,35 +2,60 @@
 
 # B batch  T tokens  D features  M capsules  C capsule size
 
-from typing import Any, NamedTuple, Protocol
+# What a round computes from the capsules of the one before, and its gradients: `of_x` is that of x, W' is W turned.
+#
+#   query     = W' capsules                         of_sums      = squash'(sums) of_capsules
+#   logits   += query states + bias capsules        of_pooled    = W' of_sums
+#   coupling  = softmax(logits)                     of_coupling  = of_pooled states + bias of_sums
+#   total     = sum_t coupling                      of_logits   += softmax'(coupling) of_coupling
+#   pooled    = sum_t coupling states               of_constant  = sum_t of_logits
+#   sums      = W pooled + bias total               of_query     = sum_t of_logits states
+#   capsules  = squash(sums)                        of_capsules  = W of_query + bias of_constant
+#
+#   of_weight += of_sums pooled' + capsules of_query'
+#   of_bias   += of_sums total + capsules of_constant
+#   of_states += of_pooled coupling + query of_logits
+#
+# `average` divides the sums by the total, and learned lengths take the place of squash.
+
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from routepool.aggregation.messages import LinearMessages, Messages, per_capsule
+from routepool.aggregation.messages import LinearMessages, per_capsule
+from routepool.aggregation.rounds import Algorithm, Round
 from routepool.aggregation.squashing import capsules_backward, direction
+from routepool.transforms import backward_suffices, transformed
 
 
-class Round(NamedTuple):
-    """What one round of routing computed, capsules first."""
+def route_linearly(
+    states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, algorithm: Algorithm
+) -> tuple[Tensor, Tensor]:
+    """Capsules (B, M, C) and coupling (B, M, T), whose gradient is by hand wherever that will do.
 
-    coupling: Tensor  # (B, M, T), in the first round (B, 1, T)
-    logits: Tensor  # likewise
-    sums: Tensor  # (B, M, C), what the capsules received
-    norm: Tensor  # (B, M, 1), of the sums
-    capsules: Tensor  # (B, M, C), squashed or at their lengths
+    Args:
+        states: (B, T, D), in full precision; so is what is computed, whether or not autocast is on around it.
+        weight: (M, C, D).
+        bias: (M, C).
+        length: (M, 1), of the capsules, or None for the squash.
+        real: (B, 1, T), the mask.
+        algorithm: how the rounds go.
+    """
+    if not backward_suffices(states, weight, bias, length):
+        return _plain(states, weight, bias, length, real, algorithm)
+    routed = LinearRoutingGradient.apply(states, weight, bias, length, real, algorithm)  # type: ignore[no-untyped-call]
+    capsules, coupling = routed
+    return capsules, coupling
 
 
-class Routing(Protocol):
-    """What runs the rounds."""
-
-    axis: int
-    iterations: int
-    average: bool
-
-    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
-        """Algorithm 1 for a mask (B, 1, T)."""
+def _plain(
+    states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, algorithm: Algorithm
+) -> tuple[Tensor, Tensor]:
+    """The same, left to autograd."""
+    with _full_precision():
+        last = algorithm.rounds(LinearMessages(states, weight, bias), real, length)[-1]
+    return last.capsules, last.coupling.expand(-1, len(weight), -1)
 
 
 def _full_precision() -> torch.autocast:
@@ -42,32 +67,57 @@ class LinearRoutingGradient(torch.autograd.Function):
     """Routing with linear messages, and its gradient through all iterations.
 
     The numbers are autograd's (tests/test_routing.py). States (B, T, D) and weights (M, C, D) are used 2 x iterations
-    - 1 times: the gradient of the states is one product, that of the weights is added up in place.
+    - 1 times: the gradient of the states is one product, that of the weights is added up in place. Such a gradient has
+    no gradient of its own: where one is asked for, autograd computes the first one again.
     """
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, routing: Routing
+        ctx: Any,
+        states: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        length: Tensor | None,
+        real: Tensor,
+        algorithm: Algorithm,
     ) -> tuple[Tensor, Tensor]:
         """Capsules (B, M, C) and coupling (B, M, T)."""
-        ctx.messages = _KeptMessages(states.detach(), weight.detach(), bias.detach(), routing.iterations)
+        ctx.messages = _KeptMessages(states.detach(), weight.detach(), bias.detach(), algorithm.iterations)
         with _full_precision():
-            ctx.rounds = routing.rounds(ctx.messages, real)
-        ctx.routing = routing
+            ctx.rounds = algorithm.rounds(ctx.messages, real, length)
+        ctx.algorithm = algorithm
         ctx.save_for_backward(states, weight, bias, length, real)
         ctx.set_materialize_grads(False)  # training has no gradient for the coupling
         last: Round = ctx.rounds[-1]
         return last.capsules.clone(), last.coupling.expand(-1, len(weight), -1).clone()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
         """Of states, weights, bias and lengths, given those of capsules and coupling."""
+        by_hand = not torch.is_grad_enabled() and not transformed(of_capsules, of_coupling)
+        gradients = _gradients_by_hand if by_hand else _gradients_of_plain
         with _full_precision():
-            return _gradients(ctx, of_capsules, of_coupling)
+            return *gradients(ctx, of_capsules, of_coupling), None, None
 
 
-def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
+def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
+    """By autograd, from what was saved: with a graph of their own, so that they have gradients too."""
+    differentiable = torch.is_grad_enabled()
+    *saved, real = ctx.saved_tensors
+    with torch.enable_grad():
+        # Views, lest a gradient also go the way by which one input came from another.
+        inputs: list[Any] = [each if each is None else each.view_as(each) for each in saved]
+        states, weight, bias, length = inputs
+        capsules, coupling = _plain(states, weight, bias, length, real, ctx.algorithm)
+    outputs, given = [capsules], [torch.zeros_like(capsules) if of_capsules is None else of_capsules]
+    if of_coupling is not None and coupling.requires_grad:  # after a single round it is a constant
+        outputs, given = [capsules, coupling], [*given, of_coupling]
+    needed = [each for each, needs in zip(inputs, ctx.needs_input_grad, strict=False) if needs]
+    gradients = iter(torch.autograd.grad(outputs, needed, given, create_graph=differentiable))
+    return tuple(next(gradients) if needs else None for needs in ctx.needs_input_grad[:4])
+
+
+def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
     """From the last round to the first; the product for the states at the end."""
     states, weight, bias, length, real = ctx.saved_tensors
     messages: _KeptMessages = ctx.messages
@@ -78,12 +128,11 @@ def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None)
         of_capsules = torch.zeros_like(ctx.rounds[-1].capsules)
     for number in reversed(range(len(ctx.rounds))):
         this: Round = ctx.rounds[number]
-        # What came in is pooled x weight + total x bias.
         total = this.coupling.sum(-1, keepdim=True)
         if of_length is not None:
             of_length += (of_capsules * direction(this.sums, this.norm)).sum((0, 2)).unsqueeze(1)
         of_sums = capsules_backward(this.sums, of_capsules, this.norm, length)
-        incoming, of_total = _through_average(this, total, of_sums, average=ctx.routing.average)
+        incoming, of_total = _through_average(this, total, of_sums, average=ctx.algorithm.average)
         of_pooled = messages.through_weight(incoming, 2 * number)
         left.append(this.coupling)
         of_weight.baddbmm_(*_by_capsule(incoming, messages.pools[number].expand(-1, len(weight), -1)))
@@ -93,8 +142,7 @@ def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None)
         of_routed = torch.bmm(states, of_pooled.mT).mT + (of_total + (incoming * bias).sum(-1, keepdim=True))
         if of_coupling is not None:
             of_routed, of_coupling = of_routed + of_coupling, None
-        of_logits = of_logits + _through_softmax(this.coupling, of_routed.masked_fill_(~real, 0), ctx.routing.axis)
-        # The logits grew by query . state + capsule . bias, with query = capsule x weight of the round before.
+        of_logits = of_logits + _through_softmax(this.coupling, of_routed.masked_fill_(~real, 0), ctx.algorithm.axis)
         before: Round = ctx.rounds[number - 1]
         of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
         left.append(of_logits)
@@ -104,7 +152,7 @@ def _gradients(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None)
     of_states = None
     if ctx.needs_input_grad[0]:
         of_states = torch.bmm(torch.cat(left[::-1], dim=1).mT, messages.right.transpose(0, 1))
-    return of_states, of_weight, of_bias, of_length, None, None
+    return of_states, of_weight, of_bias, of_length
 
 
 class _KeptMessages(LinearMessages):

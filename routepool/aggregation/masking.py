@@ -5,6 +5,8 @@
 import torch
 from torch import Tensor
 
+from routepool.transforms import plain_values
+
 
 def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
     """States whose padding is finite, so that a weight of 0 silences it: 0 x NaN is NaN, 0 x 1e30 is 0.
@@ -23,7 +25,7 @@ def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
 
 def may_branch(on: Tensor) -> bool:
     """A compiled graph cannot branch on values, and on an accelerator the question would cost a synchronisation."""
-    return on.device.type == "cpu" and not torch.compiler.is_compiling()
+    return on.device.type == "cpu" and plain_values()
 
 
 def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:

@@ -11,6 +11,8 @@ from torch import Tensor
 class Messages(Protocol):
     """What a round of routing asks of the messages."""
 
+    weight: Tensor  # (M, C, D)
+
     def sum(self, coupling: Tensor) -> Tensor:
         """(B, M or 1, T) -> (B, M, C): what each capsule receives, eq. 12 and 13."""
 
@@ -45,6 +47,7 @@ class TanhMessages:
     """f(h) = tanh(W h + b), kept as (M, B, T, C) so that every use of them is a plain batched product."""
 
     def __init__(self, states: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.weight = weight
         tokens = states.flatten(0, 1).expand(len(weight), -1, -1)
         linear = torch.baddbmm(bias.unsqueeze(1), tokens, weight.mT)
         self.messages = linear.tanh().reshape(len(weight), *states.shape[:2], weight.shape[1])

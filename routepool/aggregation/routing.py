@@ -8,13 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from routepool.aggregation.base import Aggregator, register
-from routepool.aggregation.gradient import LinearRoutingGradient, Round
-from routepool.aggregation.masking import finite_padding, masked_softmax, wide_type
+from routepool.aggregation.gradient import route_linearly
+from routepool.aggregation.masking import finite_padding, wide_type
 from routepool.aggregation.messages import LinearMessages, Messages, TanhMessages
-from routepool.aggregation.squashing import capsules_of, norm_of
+from routepool.aggregation.rounds import CAPSULES, TOKENS, Algorithm, Round
 from routepool.checks import at_least, check_states, one_of
 
-CAPSULES, TOKENS = 1, 2  # axes of a coupling (B, M, T)
 _FULL = (torch.float32, torch.float64)
 
 
@@ -43,6 +42,7 @@ class _Routing(Aggregator):
     """
 
     axis: int
+    gradient_by_hand = True  # that of linear messages; False leaves it to autograd
     pass_cost = 1024  # the capsules' matrices are read in every round (benchmarks/encoder.py)
 
     def __init__(
@@ -77,11 +77,10 @@ class _Routing(Aggregator):
             nn.init.ones_(self.length)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        if self.messages == "linear" and self._by_hand(states):
-            route = LinearRoutingGradient.apply
+        if self.messages == "linear" and self.gradient_by_hand and self._trains_in_full_precision(states):
             wide = states.to(wide_type(states))
             parameters = (self.weight, self.bias, self.length)
-            capsules, coupling = route(wide, *parameters, mask.unsqueeze(1), self)  # type: ignore[no-untyped-call]
+            capsules, coupling = route_linearly(wide, *parameters, mask.unsqueeze(1), self._algorithm())
         else:
             last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
             capsules, coupling = last.capsules, last.coupling
@@ -99,25 +98,10 @@ class _Routing(Aggregator):
 
     def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
         """Algorithm 1 for a mask (B, 1, T)."""
-        dtype = self.weight.dtype
-        # Logits of 0 are the same for every capsule: the first round needs one row of them, not M.
-        logits = real.new_zeros(real.shape, dtype=dtype)
-        coupling = self._first_coupling(real.to(wide_type(logits))).to(dtype)
-        rounds: list[Round] = []
-        for _ in range(self.iterations):
-            if rounds:  # here and not at the end of a round: the last one needs no update
-                logits = logits + messages.agreement(rounds[-1].capsules)
-                coupling = masked_softmax(logits, real, dim=self.axis)
-            sums = messages.sum(coupling)
-            if self.average:
-                # Not below 1: a capsule that receives next to nothing must stay small, and its gradient finite.
-                sums = sums / coupling.sum(-1, keepdim=True).clamp(min=1)
-            norm = norm_of(sums)
-            rounds.append(Round(coupling, logits, sums, norm, capsules_of(sums, norm, self.length)))
-        return rounds
+        return self._algorithm().rounds(messages, real, self.length)
 
-    def _by_hand(self, states: Tensor) -> bool:
-        """Whether the gradient by hand applies: it is for eager training in full precision.
+    def _trains_in_full_precision(self, states: Tensor) -> bool:
+        """What the gradient by hand is for, in eager mode.
 
         On a processor also under autocast, in full precision all the same; on others autocast has the plain path.
         """
@@ -130,10 +114,8 @@ class _Routing(Aggregator):
         form = LinearMessages if self.messages == "linear" else TanhMessages
         return form(states, self.weight, self.bias)
 
-    def _first_coupling(self, real: Tensor) -> Tensor:
-        if self.axis == CAPSULES:
-            return real / self.capsules
-        return real / real.sum(-1, keepdim=True).clamp(min=1)
+    def _algorithm(self) -> Algorithm:
+        return Algorithm(self.axis, self.iterations, self.average)
 
     def _per_token(self, by_capsule: Tensor) -> Tensor:
         return by_capsule.mT.expand(-1, -1, self.capsules)

@@ -60,11 +60,21 @@ def direction(sums: Tensor, norm: Tensor) -> Tensor:
 
 def norm_of(sums: Tensor) -> Tensor:
     """(..., C) -> (..., 1), from float64 where a square leaves float32."""
-    norm: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=wide_type(sums))
+    dtype = wide_type(sums)
+    norm = _norm(sums, dtype)
     if may_branch(norm) and math.isfinite(norm.detach().sum().item()):
         return norm
-    wide: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=torch.float64)
-    return wide.to(norm.dtype)
+    return _norm(sums, torch.float64).to(dtype)
+
+
+def _norm(sums: Tensor, dtype: torch.dtype) -> Tensor:
+    """With derivatives of 0 at 0: torch's second one is NaN there, and stays so behind a mask."""
+    norm: Tensor = torch.linalg.vector_norm(sums, dim=-1, keepdim=True, dtype=dtype)
+    if not torch.is_grad_enabled():
+        return norm
+    nothing = norm.detach() == 0
+    norm = torch.linalg.vector_norm(sums.masked_fill(nothing, 1), dim=-1, keepdim=True, dtype=dtype)
+    return norm.masked_fill(nothing, 0)
 
 
 def _inverse(norm: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from routepool.aggregation import Aggregator
-from routepool.aggregation.routing import CAPSULES
+from routepool.aggregation.rounds import CAPSULES
 from routepool.explaining.couplings import Couplings, means_by_word
 from routepool.explaining.parts import ROUTING, parts, vector_of
 from routepool.explaining.passes import batches, changed_output, levels_of, reading
