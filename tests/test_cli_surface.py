@@ -48,6 +48,21 @@ def test_a_wrong_option_is_a_usage_error() -> None:
     assert call("train", "a.csv", "--resume", "run").code == 2
 
 
+def test_threads_that_wait_sleep_unless_the_user_has_another_wish() -> None:
+    """torch reads it once, when it is imported; a child process can still be asked what it was given."""
+    code = (
+        "import os, sys, routepool.cli; sys.argv = ['routepool', '--version']\n"
+        "try: routepool.cli.main()\n"
+        "except SystemExit: pass\n"
+        "print('torch' in sys.modules, os.environ['OMP_WAIT_POLICY'])"
+    )
+    for given, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        environment |= {"OMP_WAIT_POLICY": given} if given else {}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout.splitlines()[-1] == f"False {expected}"
+
+
 def test_the_version_is_told() -> None:
     assert succeed("--version").out.startswith("routepool 0.")
 

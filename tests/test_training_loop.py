@@ -12,6 +12,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from routepool.batching import Batch
 from routepool.config import TrainingConfig
 from routepool.errors import InputError
 from routepool.persistence import latest_checkpoint, load, save
@@ -25,6 +26,7 @@ from routepool.training import (
     StepReport,
     Trainer,
     buffers,
+    loop,
 )
 
 TABLE = "levels.0.embedding.weight"
@@ -260,3 +262,28 @@ def test_memory_is_kept_between_steps_under_glibc_alone_and_given_back_after_an_
         raise ZeroDivisionError
     assert [call for call in calls if call[0] == -4] == expected
     assert calls[-1:] == ([(0,)] if library else [])
+
+
+@pytest.mark.parametrize("sentences", [1, 3])
+def test_a_large_batch_read_in_parts_teaches_the_same(monkeypatch: pytest.MonkeyPatch, sentences: int) -> None:
+    task = planted.task(sentences=sentences)
+    settings = planted.tiny(depth=min(sentences, 2), dropout=0.0, class_weight="balanced", epochs=2)
+    parts: list[int] = []
+
+    def trained(words: int) -> dict[str, torch.Tensor]:
+        monkeypatch.setattr(loop, "WORDS_AT_ONCE", words)
+        return planted.train(settings, of=task, hooks=[Watching()]).saved.classifier.state_dict()
+
+    cut = Batch.parts
+
+    def counted(batch: Batch, words: int) -> list[Batch]:
+        parts.append(len(cut(batch, words)))
+        return cut(batch, words)
+
+    monkeypatch.setattr(Batch, "parts", counted)
+    whole = trained(10**6)
+    assert set(parts) == {1}
+    read_in_parts = trained(12)
+    assert max(parts) > 2
+    for name, tensor in whole.items():
+        torch.testing.assert_close(read_in_parts[name], tensor, rtol=1e-4, atol=1e-5)

@@ -41,6 +41,35 @@ class Batch(NamedTuple):
         """
         return cls(rows, *pad([encoded[row] for row in rows.tolist()], depth))
 
+    def parts(self, words: int) -> list[Self]:
+        """The batch itself if it has no more real words than that, else parts that have, the longest texts first.
+
+        A longer text is a part of its own.
+
+        >>> ids = np.array([[3, 0, 0], [4, 5, 6], [2, 2, 0]])
+        >>> batch = Batch(np.array([7, 8, 9]), ids, ids != 0)
+        >>> [(part.rows.tolist(), part.ids.tolist()) for part in batch.parts(3)]
+        [([8], [[4, 5, 6]]), ([9, 7], [[2, 2], [3, 0]])]
+        """
+        of_texts = self.mask.reshape(len(self.rows), -1).sum(1)
+        if of_texts.sum() <= words:
+            return [self]
+        order = np.argsort(-of_texts, kind="stable")
+        cuts, held = [], 0
+        for place, number in enumerate(of_texts[order].tolist()):
+            if held and held + number > words:
+                cuts.append(place)
+                held = 0
+            held += number
+        return [self._of_rows(rows) for rows in np.split(order, cuts)]
+
+    def _of_rows(self, rows: Integers) -> Self:
+        """Some of its texts, no wider than the longest of them."""
+        mask = self.mask[rows]
+        sizes = [mask.any((0, *range(1, axis), *range(axis + 1, mask.ndim))).sum() for axis in range(1, mask.ndim)]
+        room = [slice(max(1, int(size))) for size in sizes]
+        return type(self)(self.rows[rows], self.ids[rows][:, *room], mask[:, *room])
+
 
 def length_of(encoded: Encoded, depth: int) -> tuple[int, ...]:
     """What to sort a text by, so that texts of near-equal shape stand together.

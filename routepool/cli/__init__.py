@@ -33,6 +33,9 @@ from routepool.errors import RoutepoolError
 
 logger = logging.getLogger(__name__)
 
+# What torch reads when it is first used. Threads that wait sleep: those that spin take the processor from the others of
+# a busy machine, and from each other. Kernels of oneDNN are kept for 64 shapes, not for 1,024: texts have any length.
+_PROCESS = {"OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 BROKEN_PIPE, INTERRUPTED = 141, 130  # what a shell reports of a program ended by these signals
 
 
@@ -112,6 +115,8 @@ def main() -> None:
     """Run the command line and leave with its exit code: 1 for an error, 2 for a wrong command."""
     if sys.stdout is None:  # closed by the caller, >&-
         sys.exit("error: standard output is closed; open it, or send it to a file")
+    for name, value in _PROCESS.items():
+        os.environ.setdefault(name, value)
     app(prog_name="routepool")
 
 

@@ -30,6 +30,8 @@ from routepool.training.objective import Objective
 from routepool.training.optimizer import Optimizer
 from routepool.training.progress import Progress, learning_rate
 
+WORDS_AT_ONCE = 2**13  # that a step holds the states of: 10 to 40 kB each, whatever the length of the texts
+
 
 @dataclass(frozen=True, eq=False)
 class Examples:
@@ -178,14 +180,12 @@ class Trainer:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
         seed_device(self._engine.device, _seed_of(self.config.seed, progress.epoch, progress.index))
-        loss = self._loss(batch)
-        value = loss.item()
+        value = self._learn(batch)
         if not np.isfinite(value):
             raise DivergedError(
                 f"the loss is {value} in epoch {progress.epoch + 1}, batch {progress.index + 1} (training rows "
                 f"{', '.join(map(str, batch.rows[:5]))}, ...); the best model so far is kept. Lower learning_rate"
             )
-        self._engine.backward(loss)
         rate = learning_rate(self.config, progress.step, self._steps)
         with nullcontext() if self.average is None else self.average.following():
             self.optimizer.step(rate)
@@ -194,6 +194,16 @@ class Trainer:
         report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
         for hook in self.hooks:
             hook.on_step(report)
+        return value
+
+    def _learn(self, batch: Batch) -> float:
+        """The gradient of a batch's mean loss, and that loss; a large batch is read in parts that add up to it."""
+        value = 0.0
+        for part in batch.parts(WORDS_AT_ONCE):
+            loss = self._loss(part) * (len(part.rows) / len(batch.rows))
+            value += loss.item()
+            if np.isfinite(value):
+                self._engine.backward(loss)
         return value
 
     def _loss(self, batch: Batch) -> Tensor:
