@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from routepool.cli import screen
+from routepool.cli.notices import list_skipped
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.errors import InputError
 from routepool.persistence.encodings import VECTOR_FILES
@@ -31,4 +31,4 @@ def encode_file(run: str, source: str, out: str, *, capsules: bool, force: bool,
     with new_file(out) as file, closing(make(file, shape)) as written:
         while piece := list(islice(pairs, ROWS)):
             written.write([example.row for example, _ in piece], np.stack([vector for _, vector in piece]))
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+    list_skipped(reader)

@@ -8,6 +8,7 @@ from typing import Any
 
 from routepool.cli import screen
 from routepool.cli.explained_tables import show_audit, show_report
+from routepool.cli.notices import list_skipped
 from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.cli.streaming import check_out, new_file, read_for
@@ -115,7 +116,7 @@ def _texts(model: Predictor, text: str, **reading: Any) -> list[str]:
         return [text]
     reader = read_for(model, text, **reading)
     texts = [example.text for example in reader]
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+    list_skipped(reader)
     if not texts:
         raise InputError(f"{reader.source}: no text to explain")
     return texts
@@ -132,6 +133,7 @@ def _labelled(model: Predictor, data: str, *, part: str, most: int, **reading: A
     separator = (model.columns or {}).get("separator") if model.multi_label else None
     asked = {**reading, "multi_label": model.multi_label, "separator": separator}
     examples = load_part(data, part, options_for(data, model.columns, **asked))
+    list_skipped(examples)
     check_labels(examples, model.labels)
     number = len(examples.examples)
     return examples.select(place * number // most for place in range(most)) if number > most else examples

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from routepool.cli import screen
+from routepool.cli.notices import list_skipped
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.datasets import Example
 from routepool.errors import InputError
@@ -63,7 +63,7 @@ def predict_file(order: Order, **reading: Any) -> None:
         write = _writer(file, order.format)
         for example, prediction in counted(with_examples(reader, model.stream), show=order.out is not None):
             write(_row(order, model, example, prediction))
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+    list_skipped(reader)
 
 
 def _row(order: Order, model: Predictor, example: Example, prediction: Prediction) -> Row:
