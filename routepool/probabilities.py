@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from routepool.errors import InputError, NotFiniteError
+
+COLDEST, HOTTEST = 1e-3, 1e3  # of a temperature; calibration gives 1/20 to 20
 Floats = NDArray[np.floating]
 _SHARES = np.linspace(0.05, 0.95, 19)
 
@@ -24,6 +27,33 @@ def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool
     exponentials = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
     normalised: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
     return normalised
+
+
+def check_temperature(temperature: float) -> float:
+    """The value, if logits divided by it stay finite and say something; NaN lies nowhere."""
+    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+    if not number or not COLDEST <= temperature <= HOTTEST:
+        raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
+    return temperature
+
+
+def check_finite(values: Floats, places: Sequence[int] | NDArray[np.int64] | None = None) -> None:
+    """Refuse what a model computed of texts, a row for each, if it is not finite; `places` are the rows' own names.
+
+    >>> check_finite(np.array([[0.5], [np.nan]]))
+    Traceback (most recent call last):
+    routepool.errors.NotFiniteError: the model's answer to texts[1] is not a finite number, so its weights are damaged \
+or far too large; copy the model folder again, or train again with a lower learning_rate
+    """
+    broken = np.flatnonzero(~finite_rows(values))
+    if len(broken):
+        raise NotFiniteError(int(broken[0] if places is None else places[broken[0]]))
+
+
+def finite_rows(values: Floats) -> NDArray[np.bool_]:
+    """(N,) of (N, ...): is all of a row finite?"""
+    finite = np.isfinite(values)
+    return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))), dtype=np.bool_)
 
 
 def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> list[tuple[str, ...]]:

@@ -1,12 +1,15 @@
-"""What is said beside a result: which rows were left out."""
+"""What is said beside a result: which rows were left out, and which texts were not read whole or not known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 from routepool.cli import screen
-from routepool.datasets import Dataset, Kind, Reader, Skipped
+from routepool.datasets import Dataset, Example, Kind, Reader, Skipped
+from routepool.errors import NotFiniteError
+from routepool.unread import NAMED, Reading, Unread
 
 _LISTED = 20  # rows that are listed with their reasons
-_NAMED = 5  # rows that are named in a line
 _LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 
@@ -27,8 +30,47 @@ def named_rows(first: Sequence[int], count: int) -> str:
     >>> named_rows([3], 1), named_rows([3, 8], 2), named_rows(range(1, 9), 900)
     ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
     """
-    more = ", ..." if count > _NAMED else ""
-    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:_NAMED]))}{more}"
+    more = ", ..." if count > NAMED else ""
+    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:NAMED]))}{more}"
+
+
+class _Result(Protocol):
+    @property
+    def reading(self) -> Reading: ...
+
+
+R = TypeVar("R", bound=_Result)
+
+
+def telling_unread(source: str, results: Iterable[tuple[Example, R]]) -> Iterator[tuple[Example, R]]:
+    """The same results; after the last one it is said which texts were not read whole or not known."""
+    unread = Unread()
+    for example, result in results:
+        unread.add(example.row, result.reading)
+        yield example, result
+    _say(source, unread)
+
+
+def tell_unread(source: str, examples: Iterable[Example], readings: Iterable[Reading]) -> None:
+    """Say which texts were not read whole or not known."""
+    unread = Unread()
+    for example, reading in zip(examples, readings, strict=True):
+        unread.add(example.row, reading)
+    _say(source, unread)
+
+
+def _say(source: str, unread: Unread) -> None:
+    for line in unread.lines(named_rows):
+        screen.note(f"{source}: {line}")
+
+
+@contextmanager
+def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
+    """Let an error about a text's place among the examples name its row."""
+    try:
+        yield
+    except NotFiniteError as error:
+        raise NotFiniteError(error.place, f"{source}, row {examples[error.place].row}") from error
 
 
 def _list_unreadable(source: str, skipped: Sequence[Skipped], count: int) -> None:
