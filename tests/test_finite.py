@@ -7,33 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from cli_runs import call, refused
-from model_folders import tiny_model
+from model_folders import overflowing, tiny_model
 
 from routepool.config import ModelConfig, TextConfig, TrainingConfig
 from routepool.errors import InputError, NotFiniteError
-from routepool.persistence import SavedModel, save
+from routepool.persistence import save
 from routepool.predictor import Predictor, of_saved
 from routepool.probabilities import COLDEST, HOTTEST, probabilities
-from routepool.text import Tokenizer
 from routepool.training import Teacher, teacher_logits
 
-TEXTS = ["fresh bread", "warm soup", "warm bread"]  # the second is more than 32 bits can hold
-
-
-def overflowing() -> SavedModel:
-    """Every weight is finite, but the products with the vector of one word are not."""
-    config = ModelConfig(embedding_size=3, hidden_size=2, head_size=3, encoder="cnn", aggregator="max")
-    saved = tiny_model(config=config)
-    assert isinstance(saved.tokenizer, Tokenizer)
-    weights = saved.classifier.state_dict()
-    weights["levels.0.embedding.weight"][saved.tokenizer.words.index("soup")] = 3e38
-    for name, each in weights.items():
-        if "encoder" in name and each.ndim > 1:
-            each.abs_().mul_(100)
-        assert torch.isfinite(each).all()
-    return saved
+TEXTS = ["fresh bread", "warm soup", "warm bread"]  # soup is more than 32 bits can hold
 
 
 @pytest.fixture(scope="module")
