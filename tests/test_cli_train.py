@@ -82,10 +82,11 @@ def test_the_card_tells_data_scores_and_calibration(run: Path) -> None:
         "reviews.csv",
         "a stratified 10% of the file",
         "| dev | accuracy |",
-        "calibration error, dev",
+        "Brier score, dev",
         "torch",
     ):
         assert told in card
+    assert "calibration error" not in card, "of 12 texts it would be chance"
     assert str(run.parent) not in card, "a card is published: no paths of this machine"
 
 

@@ -10,7 +10,7 @@ from routepool.cli import screen
 from routepool.cli.notices import naming_rows, tell_unread
 from routepool.cli.reading import HELD, SEED, Material
 from routepool.datasets import Dataset
-from routepool.evaluation import Evaluation, evaluate
+from routepool.evaluation import FEWEST, Evaluation, evaluate
 from routepool.predictor import Predictor
 from routepool.unread import Truncation
 
@@ -33,8 +33,10 @@ def summary(scores: Evaluation) -> str:
     line = f"accuracy {scores.accuracy:.4f} (95 % interval {interval}), macro F1 {scores.macro_f1:.4f}"
     line += f", micro F1 {scores.micro_f1:.4f}"
     if scores.calibration_error is not None:
-        line += f", calibration error {scores.calibration_error:.4f}, Brier score {scores.brier:.4f}"
-    return line
+        line += f", calibration error {scores.calibration_error:.4f}"
+    elif scores.brier is not None:
+        line += f", calibration error not told of fewer than {FEWEST} texts"
+    return line if scores.brier is None else f"{line}, Brier score {scores.brier:.4f}"
 
 
 def show(scores: Evaluation) -> None:
@@ -105,6 +107,5 @@ def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:
 
 
 def _calibration(name: str, scores: Evaluation) -> dict[str, float]:
-    if scores.calibration_error is None or scores.brier is None:
-        return {}
-    return {f"calibration error, {name}": scores.calibration_error, f"Brier score, {name}": scores.brier}
+    told = {"calibration error": scores.calibration_error, "Brier score": scores.brier}
+    return {f"{what}, {name}": value for what, value in told.items() if value is not None}
