@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from routepool.errors import InputError
 from routepool.cli.report import summary
+from routepool.errors import InputError
 from routepool.evaluation import BINS, calibration_error, evaluate, wilson_interval
 
 LABELS = ("bad", "fair", "good")

@@ -147,7 +147,7 @@ def _records(
         if isinstance(row, Flaw):
             yield row._replace(number=number)
         elif header is not None and _repeats(row, header):
-            yield Flaw(row.row, number, "the header comes again; remove the row", "repeated-header")
+            yield Flaw(row.row, number, "the header comes again; remove the row", kind="repeated-header")
         elif len(row) == len(names):
             yield Record(row.row, number, dict(zip(names, row, strict=True)))
         else:

@@ -111,13 +111,13 @@ def _each(lines: Iterable[Line], parse: Callable[[str], dict[str, Any]], *, keep
 
 
 def _fasttext(line: str) -> dict[str, Any]:
-    labels, rest = [], line.lstrip()
-    while found := _FASTTEXT_LABEL.match(rest):
+    labels, start = [], len(line) - len(line.lstrip())
+    while found := _FASTTEXT_LABEL.match(line, start):
         if not found[1]:
             raise InputError(f"{LABEL_PREFIX} without a name; write {LABEL_PREFIX}NAME")
         labels.append(found[1])
-        rest = rest[found.end() :]
-    return {"label": labels, "text": rest}
+        start = found.end()
+    return {"label": labels, "text": line[start:]}
 
 
 _TANG = ("user", "product", "rating", "text")
