@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from routepool.batching import length_of, stream
 from routepool.errors import InputError, NotFiniteError
-from routepool.probabilities import check_finite, check_temperature, chosen, finite_rows, probabilities
+from routepool.probabilities import check_calibration, check_finite, chosen, finite_rows, probabilities
 from routepool.results import Backend, Encoding, Prediction
 from routepool.text import Encoded, TextReader
 from routepool.unread import Reading, Unread, reading_of
@@ -56,7 +56,8 @@ class Predictor:
     ) -> None:
         self.tokenizer, self.backend, self.labels = tokenizer, backend, tuple(labels)
         self.multi_label, self.columns, self.saved = multi_label, columns, saved
-        self.temperature = check_temperature(temperature)
+        check_calibration(temperature, thresholds, len(self.labels))
+        self.temperature = temperature
         self.thresholds = thresholds or ([0.5] * len(self.labels) if multi_label else None)
 
     @classmethod

@@ -29,12 +29,20 @@ def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool
     return normalised
 
 
-def check_temperature(temperature: float) -> float:
-    """The value, if logits divided by it stay finite and say something; NaN lies nowhere."""
-    number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-    if not number or not COLDEST <= temperature <= HOTTEST:
+def check_calibration(temperature: float, thresholds: Sequence[float] | None, labels: int) -> None:
+    """Refuse a temperature by which finite logits become NaN or say nothing, and thresholds that are not shares."""
+    if not _is_number(temperature) or not COLDEST <= temperature <= HOTTEST:
         raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
-    return temperature
+    if thresholds is None:
+        return
+    listed = isinstance(thresholds, list | tuple) and len(thresholds) == labels
+    if not listed or not all(_is_number(share) and 0 <= share <= 1 for share in thresholds):
+        wanted = f"null or {labels} numbers from 0 to 1, one for each label"
+        raise InputError(f"thresholds must be {wanted}, got {thresholds!r:.80}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_finite(values: Floats, places: Sequence[int] | NDArray[np.int64] | None = None) -> None:

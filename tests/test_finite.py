@@ -88,6 +88,15 @@ def test_a_temperature_out_of_all_proportion_is_refused(temperature: Any) -> Non
         Predictor(saved.tokenizer, of_saved(saved).backend, saved.labels, temperature=temperature)
 
 
+@pytest.mark.parametrize("thresholds", [(math.nan, 0.5), (0.5, math.inf), (0.5,), (True, 0.5), "ab"])
+def test_thresholds_are_shares_one_for_each_label(thresholds: Any) -> None:
+    with pytest.raises(InputError, match="thresholds must be null or 2 numbers from 0 to 1, one for each label, got"):
+        tiny_model(multi_label=True, thresholds=thresholds)
+    saved = tiny_model()
+    with pytest.raises(InputError, match="thresholds must be null or 2 numbers"):
+        Predictor(saved.tokenizer, of_saved(saved).backend, saved.labels, multi_label=True, thresholds=thresholds)
+
+
 FLOATS = [
     (group, name)
     for group in (TrainingConfig, ModelConfig, TextConfig)
