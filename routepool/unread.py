@@ -88,8 +88,8 @@ class Unread:
     r"""The texts that were cut and those of which the model knows no word, counted as they pass.
 
     >>> print(*Unread.of([Reading(0, 7), Reading(90, 700), Reading(0, 0)]).lines(), sep="\n")
-    1 of 3 texts were longer than the model reads: 90 words were left unread (texts[1])
-    1 of 3 texts hold no word that the model knows, so their results mean nothing (texts[2])
+    texts longer than the model reads: 1 of 3, 90 words left unread (texts[1])
+    texts without a word that the model knows: 1 of 3, their results mean nothing (texts[2])
     """
 
     def __init__(self) -> None:
@@ -117,11 +117,12 @@ class Unread:
         """What there is to tell, a sentence for each of the two; nothing if all was read and known."""
         told = []
         if self._cut.count:
-            left = f"were longer than the model reads: {self._words} words were left unread"
-            told.append(self._line(self._cut, left, naming))
+            left = f"{self._words:,} words left unread"
+            told.append(self._line("longer than the model reads", self._cut, left, naming))
         if self._unknown.count:
-            unknown = "hold no word that the model knows, so their results mean nothing"
-            told.append(self._line(self._unknown, unknown, naming))
+            told.append(
+                self._line("without a word that the model knows", self._unknown, "their results mean nothing", naming)
+            )
         return told
 
     def warn(self) -> None:
@@ -129,8 +130,8 @@ class Unread:
         if lines := self.lines():
             warn("; ".join(lines))
 
-    def _line(self, some: _Some, what: str, naming: Naming) -> str:
-        return f"{some.count} of {self._texts} texts {what} ({naming(some.first, some.count)})"
+    def _line(self, which: str, some: _Some, what: str, naming: Naming) -> str:
+        return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({naming(some.first, some.count)})"
 
 
 def warn(message: str) -> None:

@@ -23,8 +23,8 @@ LONG, UNKNOWN, EMPTY = " ".join([WORDS[0]] * 9), "qqq zzz .", ""
 TEXTS = [WORDS[0], LONG, UNKNOWN, EMPTY]
 READINGS = [(0, 1), (4, 5), (0, 0), (0, 0)]
 LINES = (
-    "1 of 4 texts were longer than the model reads: 4 words were left unread (texts[1]); "
-    "2 of 4 texts hold no word that the model knows, so their results mean nothing (texts[2], texts[3])"
+    "texts longer than the model reads: 1 of 4, 4 words left unread (texts[1]); "
+    "texts without a word that the model knows: 2 of 4, their results mean nothing (texts[2], texts[3])"
 )
 
 
@@ -60,7 +60,7 @@ def test_results_that_have_room_for_it_say_it_themselves(predictor: Predictor) -
 
 
 def test_of_many_texts_the_first_five_are_named(predictor: Predictor) -> None:
-    with pytest.warns(UnreadTextWarning, match=r"^9 of 10 texts hold .* \(texts\[1\], .* texts\[5\], \.\.\.\)$"):
+    with pytest.warns(UnreadTextWarning, match=r"knows: 9 of 10, .* \(texts\[1\], .* texts\[5\], \.\.\.\)$"):
         predictor.predict([WORDS[0], *[UNKNOWN] * 9])
 
 
@@ -71,7 +71,7 @@ def test_the_estimator_warns_of_what_it_does_not_read() -> None:
     with pytest.warns(UnreadTextWarning, match="36 training texts were too long: 180 words"):
         model.fit(texts, labels)
     for method in ("predict", "predict_proba", "decision_function", "transform"):
-        with pytest.warns(UnreadTextWarning, match="1 of 2 texts were longer") as caught:
+        with pytest.warns(UnreadTextWarning, match="texts longer than the model reads: 1 of 2") as caught:
             getattr(model, method)([texts[0], "great"])
         assert len(caught) == 1
 
@@ -101,8 +101,8 @@ def new(tmp_path: Path) -> Path:
 
 
 TOLD = [
-    "new.csv: 1 of 3 texts were longer than the model reads: 14 words were left unread (row 3)",
-    "new.csv: 1 of 3 texts hold no word that the model knows, so their results mean nothing (row 4)",
+    "new.csv: texts longer than the model reads: 1 of 3, 14 words left unread (row 3)",
+    "new.csv: texts without a word that the model knows: 1 of 3, their results mean nothing (row 4)",
 ]
 
 
