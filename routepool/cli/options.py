@@ -21,8 +21,8 @@ OnError = Annotated[
     typer.Option(
         "--on-error",
         metavar="stop|skip",
-        help="Rows that cannot be used: stop at the first, or skip and list them; else empty texts to learn from and "
-        "repeated headers are left out, and any other stops.",
+        help="Rows that cannot be used: stop at the first, or skip and list them. Else labelled texts that are empty and "
+        "repeated headers are left out and counted, and any other row stops.",
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as latin-1; a byte order mark wins.")]

@@ -68,7 +68,7 @@ def load_model(run: str) -> Loaded:
 def _works(model: Predictor, method: str) -> bool:
     try:
         model.explain([_TRIAL], method=method)
-    except InputError:
+    except (InputError, NotFiniteError):
         return False
     return True
 
