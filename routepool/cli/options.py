@@ -21,7 +21,7 @@ OnError = Annotated[
     typer.Option(
         "--on-error",
         metavar="stop|skip",
-        help="Rows that cannot be used: stop at the first, or skip and list them. Else empty texts that have labels and "
+        help="Rows that cannot be used: stop at the first, or skip and list them. Else empty labelled texts and "
         "repeated headers are left out and counted, and any other row stops.",
     ),
 ]
