@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from routepool.aggregation import StandardRouting as StandardRouting
     from routepool.aggregation import StructuredAttention as StructuredAttention
     from routepool.classifier import TextClassifier as TextClassifier
+    from routepool.errors import UnreadTextWarning as UnreadTextWarning
     from routepool.model import Classifier as Classifier
     from routepool.predictor import Predictor as Predictor
     from routepool.predictor import load as load
@@ -42,6 +43,7 @@ _HOMES = {
     "StandardRouting": "routepool.aggregation",
     "StructuredAttention": "routepool.aggregation",
     "TextClassifier": "routepool.classifier",
+    "UnreadTextWarning": "routepool.errors",
     "load": "routepool.predictor",
 }
 

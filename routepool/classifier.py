@@ -24,6 +24,7 @@ from routepool.predictor import load as load_predictor
 from routepool.training import Fitted, InterruptedTrainingError, Task, fit
 from routepool.training.engine import check_device
 from routepool.training.watching import ProgressBar
+from routepool.unread import warn
 
 _TYPES = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _READ_BACK: dict[str, Callable[[str], Any]] = {
@@ -140,6 +141,8 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         preset = preset_of(given, material.texts, seed_of(self.random_state))
         task = task_of(given, material, preset, dev)
         fitted = self._train(task, preset)
+        if fitted.truncation.words:
+            warn(fitted.truncation.told())
         self._adopt(of_saved(_recorded(fitted, task, labels)), labels.classes, labels.form)
         self.n_iter_ = fitted.progress.epoch
         self.validation_score_ = fitted.progress.best_score

@@ -5,6 +5,7 @@ A setting's declaration gives the default of the library, the help of the comman
 registries and the classes themselves, so a newly registered class needs no entry here.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
@@ -44,6 +45,8 @@ def _check(name: str, value: Any, default: Any, rule: Mapping[str, Any]) -> None
         raise InputError(f"{name} must be at most {rule['most']}, got {value!r}")
     if rule["above"] is not None and not value > rule["above"]:
         raise InputError(f"{name} must be above {rule['above']}, got {value!r}")
+    if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
+        raise InputError(f"{name} must be a finite number, got {value!r:.80}")
 
 
 def _check_type(name: str, value: Any, default: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from routepool.datasets import Dataset, Example
+from routepool.datasets import Dataset, Example, Kind
 
 SHOWN = 5  # example rows in a finding
 FEW = 10  # examples below which a class is hardly learnt
@@ -35,6 +35,8 @@ _SUSPECTS = {
         "HTML tags or entities; unescape and strip them",
     ),
 }  # fmt: skip
+
+_LEFT_OUT: dict[Kind, str] = {"empty": "texts are empty", "repeated-header": "rows repeat the header"}
 
 Severity = Literal["error", "warning", "info"]
 Rows = tuple[tuple[int, ...], ...]
@@ -78,7 +80,7 @@ class Report:
 
 
 def check(data: Dataset, *, against: Dataset | None = None) -> Report:
-    r"""Look a data set over, and against a second one for leaks; load both with `allow_empty=True` to see all.
+    r"""Look a data set over, and against a second one for leaks; load both with `on_error="skip"` to see all.
 
     >>> from io import BytesIO
     >>> from routepool.datasets import load
@@ -117,10 +119,14 @@ def _balance(data: Dataset) -> dict[str, int]:
 
 
 def _skipped(data: Dataset) -> Iterator[Finding]:
-    if data.skipped_count:
-        rows = tuple((item.row,) for item in data.skipped[:SHOWN])
-        message = f"{data.skipped_count} rows could not be read, the first: {data.skipped[0].reason}"
-        yield Finding("error", "unreadable", message, data.skipped_count, rows)
+    for kind, count in data.skipped_kinds.items():
+        skipped = [item for item in data.skipped if item.kind == kind]
+        rows = tuple((item.row,) for item in skipped[:SHOWN])
+        if kind in _LEFT_OUT:
+            yield Finding("warning", kind, f"{count} {_LEFT_OUT[kind]}; they are left out", count, rows)
+        else:
+            message = f"{count} rows could not be read, the first: {skipped[0].reason}"
+            yield Finding("error", kind, message, count, rows)
 
 
 def _labels(data: Dataset) -> Iterator[Finding]:

@@ -16,6 +16,29 @@ class UnknownNameError(InputError):
     """A name that is in no table; the message lists the known ones."""
 
 
+class NotFiniteError(RoutepoolError, ArithmeticError):
+    """What a model computes of a text is no finite number.
+
+    Args:
+        place: of the text among those that were asked of.
+        where: the text as its user knows it, if not by its place.
+    """
+
+    def __init__(self, place: int, where: str | None = None) -> None:
+        self.place = place
+        super().__init__(
+            f"the model's answer to {where or f'texts[{place}]'} is not a finite number, so its weights are damaged or "
+            "far too large; copy the model folder again, or train again with a lower learning_rate"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return type(self), (self.place,)
+
+
+class UnreadTextWarning(UserWarning):
+    """Texts were longer than a model reads, or hold no word that it knows."""
+
+
 class MissingPackageError(RoutepoolError, ImportError):
     """An optional package is not installed; the message gives the pip line."""
 

@@ -14,6 +14,7 @@ from routepool.errors import InputError
 from routepool.probabilities import chosen
 
 BINS = 15
+FEWEST = 100  # texts from which a calibration error says something: of fewer, a bin holds one or two
 _Z = 1.959963984540054  # of a 95 % interval
 
 Counts = NDArray[np.int64]
@@ -42,7 +43,8 @@ class Evaluation:
         accuracy_high: upper end.
         macro_f1: mean F1 of the labels that occur, in truth or in predictions.
         micro_f1: F1 of all label decisions together.
-        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; one label a text only.
+        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; one label a text only,
+            and from 100 texts on, since of a few it measures chance.
         brier: mean squared error of the probabilities, summed over the classes, halved for two of them as
             scikit-learn does; one label a text only.
         classes: one for each label.
@@ -102,7 +104,7 @@ def evaluate(
         accuracy_high=high,
         macro_f1=float(np.mean([score.f1 for score in classes], where=occurring)) if occurring.any() else 0.0,
         micro_f1=_class_score("", wanted.ravel(), given.ravel()).f1,
-        calibration_error=calibration_error(probabilities, wanted) if single else None,
+        calibration_error=calibration_error(probabilities, wanted) if single and len(truth) >= FEWEST else None,
         brier=_brier(probabilities, wanted) if single else None,
         classes=classes,
         confusion=tuple(map(tuple, (wanted.T.astype(int) @ given.astype(int)).tolist())) if single else None,

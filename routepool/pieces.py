@@ -61,6 +61,14 @@ class PieceTokenizer(TextReader):
             names[place] = name
         return tuple(names)
 
+    @cached_property
+    def unknown(self) -> int | None:
+        """The id that stands for whatever has no pieces, as the JSON of the tokenizer names it."""
+        model = json.loads(self.content)["model"]
+        if isinstance(model.get("unk_id"), int):
+            return int(model["unk_id"])
+        return self._engine.token_to_id(model["unk_token"]) if model.get("unk_token") else None
+
     def around(self) -> tuple[list[int], list[int]]:
         """The special ids that the encoder expects before and behind a text, such as [CLS] and [SEP].
 

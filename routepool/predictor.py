@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from routepool.batching import length_of, stream
-from routepool.errors import InputError
-from routepool.probabilities import chosen, probabilities
+from routepool.errors import InputError, NotFiniteError
+from routepool.probabilities import check_calibration, check_finite, chosen, finite_rows, probabilities
+from routepool.results import Backend, Encoding, Prediction
 from routepool.text import Encoded, TextReader
+from routepool.unread import Reading, Unread, reading_of
 
 if TYPE_CHECKING:
     from routepool.explaining import Explanation
@@ -23,28 +25,11 @@ BATCH = 256
 R = TypeVar("R")
 
 
-class Backend(Protocol):
-    """What computes: torch here, others in extras."""
-
-    depth: int
-    units: int  # parts of equal size that a vector is made of: the capsules of a routing model
-
-    def logits(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
-        """(N, K), in the order of the texts."""
-
-    def vectors(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
-        """(N, size) encodings, in the order of the texts."""
-
-
-class Prediction(NamedTuple):
-    """What the model says of one text."""
-
-    labels: tuple[str, ...]  # one, or those at or above their thresholds
-    probabilities: NDArray[np.float64]  # (K,), in the order of the model's labels
-
-
 class Predictor:
     """Raw texts -> labels, probabilities and vectors.
+
+    What gives plain labels or arrays warns (`UnreadTextWarning`, once a call) of texts that are longer than the model
+    reads and of texts without a word that it knows; a `Prediction`, an `Encoding` and an explanation say it themselves.
 
     Args:
         tokenizer: text -> ids.
@@ -70,7 +55,9 @@ class Predictor:
         saved: "SavedModel | None" = None,
     ) -> None:
         self.tokenizer, self.backend, self.labels = tokenizer, backend, tuple(labels)
-        self.multi_label, self.temperature, self.columns, self.saved = multi_label, temperature, columns, saved
+        self.multi_label, self.columns, self.saved = multi_label, columns, saved
+        check_calibration(temperature, thresholds, len(self.labels))
+        self.temperature = temperature
         self.thresholds = thresholds or ([0.5] * len(self.labels) if multi_label else None)
 
     @classmethod
@@ -160,7 +147,15 @@ class Predictor:
 
     def logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(N, K) what the model computes before temperature and thresholds, in the order of `labels`."""
-        return self.backend.logits(self._encode(texts))
+        encoded = self._encode(texts)
+        logits = self._logits(encoded)
+        self._warn(encoded)
+        return logits
+
+    def predictions(self, texts: Sequence[str]) -> list[Prediction]:
+        """All that there is to say of each text, how much of it was read included."""
+        encoded = self._encode(texts)
+        return self._predictions(encoded, self._logits(encoded))
 
     def encode(self, texts: Sequence[str], *, capsules: bool = False) -> NDArray[np.float32]:
         """The vector that the last aggregator makes of each text.
@@ -173,7 +168,11 @@ class Predictor:
         Returns:
             (N, size), or (N, capsules, size of one).
         """
-        return self._parted(self.backend.vectors(self._encode(texts)), capsules)
+        encoded = self._encode(texts)
+        vectors = self.backend.vectors(encoded)
+        check_finite(vectors)
+        self._warn(encoded)
+        return self._parted(vectors, capsules)
 
     def explain(
         self, texts: Sequence[str], *, method: str | None = None, label: str | None = None, iterations: bool = False
@@ -196,13 +195,31 @@ class Predictor:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
-        return self._stream(texts, self._predict_encoded)
+        return self._stream(texts, self.backend.logits, self._predictions)
+
+    def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]:
+        """One encoding for each text, in their order, in memory that does not grow with their number."""
+
+        def made(encoded: Sequence[Encoded], vectors: NDArray[np.float32]) -> list[Encoding]:
+            return list(map(Encoding, self._parted(vectors, capsules), self._readings(encoded)))
+
+        return self._stream(texts, self.backend.vectors, made)
 
     def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[NDArray[np.float32]]:
-        """The rows of `encode` one by one, in memory that does not grow with their number."""
-        return self._stream(texts, lambda encoded: list(self._parted(self.backend.vectors(encoded), capsules)))
+        """The rows of `encode` one by one, in memory that does not grow with their number; it warns at the end."""
+        unread = Unread()
+        for place, encoding in enumerate(self.stream_encodings(texts, capsules=capsules)):
+            unread.add(place, encoding.reading)
+            yield encoding.vector
+        unread.warn()
 
-    def _stream(self, texts: Iterable[str], compute: Callable[[list[Encoded]], list[R]]) -> Iterator[R]:
+    def _stream(
+        self,
+        texts: Iterable[str],
+        compute: Callable[[Sequence[Encoded]], NDArray[np.float32]],
+        made: Callable[[Sequence[Encoded], NDArray[np.float32]], list[R]],
+    ) -> Iterator[R]:
+        """Results in the order of the texts, up to the first that is not finite."""
         if isinstance(texts, str):  # its letters would be taken for texts
             raise InputError("wanted texts one by one, got one string; put it in a list")
         encoded = (self.tokenizer.encode([text], self.backend.depth)[0] for text in texts)
@@ -210,15 +227,33 @@ class Predictor:
         def length(text: Encoded) -> tuple[int, ...]:
             return length_of(text, self.backend.depth)
 
-        return stream(encoded, compute, length=length, batch_size=BATCH)
+        def computed(batch: list[Encoded]) -> list[tuple[bool, R]]:
+            values = compute(batch)
+            finite = finite_rows(values)
+            values[~finite] = 0  # these rows go no further than to the error
+            return list(zip(finite.tolist(), made(batch, values), strict=True))
+
+        return _finite(stream(encoded, computed, length=length, batch_size=BATCH))
 
     def _parted(self, vectors: NDArray[np.float32], capsules: bool) -> NDArray[np.float32]:
         rows, size = vectors.shape
         return vectors.reshape(rows, self.backend.units, size // self.backend.units) if capsules else vectors
 
-    def _predict_encoded(self, encoded: list[Encoded]) -> list[Prediction]:
-        shares = self._shares(self.backend.logits(encoded))
-        return list(map(Prediction, chosen(shares, self.labels, self.thresholds), shares))
+    def _logits(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
+        logits = self.backend.logits(encoded)
+        check_finite(logits)
+        return logits
+
+    def _predictions(self, encoded: Sequence[Encoded], logits: NDArray[np.float32]) -> list[Prediction]:
+        shares = self._shares(logits)
+        labels = chosen(shares, self.labels, self.thresholds)
+        return list(map(Prediction, labels, shares, self._readings(encoded)))
+
+    def _readings(self, encoded: Sequence[Encoded]) -> list[Reading]:
+        return [reading_of(self.tokenizer, text) for text in encoded]
+
+    def _warn(self, encoded: Sequence[Encoded]) -> None:
+        Unread.of(self._readings(encoded)).warn()
 
     def _shares(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         return probabilities(logits, temperature=self.temperature, multi_label=self.multi_label)
@@ -227,6 +262,13 @@ class Predictor:
         if isinstance(texts, str):
             raise InputError("wanted a list of texts, got one string; put it in a list")
         return self.tokenizer.encode(texts, self.backend.depth)
+
+
+def _finite(results: Iterable[tuple[bool, R]]) -> Iterator[R]:
+    for place, (finite, result) in enumerate(results):
+        if not finite:
+            raise NotFiniteError(place)
+        yield result
 
 
 def load(folder: str | os.PathLike[str]) -> Predictor:

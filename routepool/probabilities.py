@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from routepool.errors import InputError, NotFiniteError
+
+COLDEST, HOTTEST = 1e-3, 1e3  # of a temperature; calibration gives 1/20 to 20
 Floats = NDArray[np.floating]
 LARGEST_TEMPERATURE = 20.0  # and its inverse the smallest
 CONFIRMING = 30  # texts that speak for a temperature of 1 before any is held out
@@ -27,6 +30,41 @@ def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool
     exponentials = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
     normalised: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
     return normalised
+
+
+def check_calibration(temperature: float, thresholds: Sequence[float] | None, labels: int) -> None:
+    """Refuse a temperature by which finite logits become NaN or say nothing, and thresholds that are not shares."""
+    if not _is_number(temperature) or not COLDEST <= temperature <= HOTTEST:
+        raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
+    if thresholds is None:
+        return
+    listed = isinstance(thresholds, list | tuple) and len(thresholds) == labels
+    if not listed or not all(_is_number(share) and 0 <= share <= 1 for share in thresholds):
+        wanted = f"null or {labels} numbers from 0 to 1, one for each label"
+        raise InputError(f"thresholds must be {wanted}, got {thresholds!r:.80}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_finite(values: Floats, places: Sequence[int] | NDArray[np.int64] | None = None) -> None:
+    """Refuse what a model computed of texts, a row for each, if it is not finite; `places` are the rows' own names.
+
+    >>> check_finite(np.array([[0.5], [np.nan]]))
+    Traceback (most recent call last):
+    routepool.errors.NotFiniteError: the model's answer to texts[1] is not a finite number, so its weights are damaged \
+or far too large; copy the model folder again, or train again with a lower learning_rate
+    """
+    broken = np.flatnonzero(~finite_rows(values))
+    if len(broken):
+        raise NotFiniteError(int(broken[0] if places is None else places[broken[0]]))
+
+
+def finite_rows(values: Floats) -> NDArray[np.bool_]:
+    """(N,) of (N, ...): is all of a row finite?"""
+    finite = np.isfinite(values)
+    return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))), dtype=np.bool_)
 
 
 def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> list[tuple[str, ...]]:

@@ -10,7 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, Self
+from unicodedata import category
 
 import numpy as np
 import sentencex
@@ -69,25 +71,6 @@ class Encoded(NamedTuple):
     words: Integers | None = None
 
 
-class Truncation(NamedTuple):
-    """What was left unread, to be told to the user."""
-
-    texts: int
-    sentences: int
-    words: int
-
-    @classmethod
-    def of(cls, encoded: Iterable[Encoded]) -> Self:
-        """Add up what was cut from the texts.
-
-        >>> tokenizer = Tokenizer.build(["one two three"], config=TextConfig(max_words=2))
-        >>> Truncation.of(tokenizer.encode(["one two three", "one"]))
-        Truncation(texts=1, sentences=0, words=1)
-        """
-        cut = [(one.cut_sentences, one.cut_words) for one in encoded if one.cut_words]
-        return cls(len(cut), sum(sentences for sentences, _ in cut), sum(words for _, words in cut))
-
-
 class TextReader:
     """Text -> ids and spans, sentence by sentence: what every tokenizer has in common.
 
@@ -114,9 +97,25 @@ class TextReader:
         groups = (texts[start : start + _GROUP] for start in range(0, len(texts), _GROUP))
         return [encoded for group in groups for encoded in self._encode_group(group, depth)]
 
+    def known(self, encoded: Encoded) -> int:
+        """How many of the words that were read are in the vocabulary; punctuation alone is no word."""
+        return int(self._is_known[encoded.ids].sum())
+
     def to_json(self) -> str:
         """The content of `tokenizer.json`."""
         raise NotImplementedError
+
+    @property
+    def unknown(self) -> int | None:
+        """The id that stands for whatever is not in the vocabulary; None where nothing can be outside it."""
+        return UNKNOWN
+
+    @cached_property
+    def _is_known(self) -> NDArray[np.bool_]:
+        known = np.array([any(category(one)[0] != "P" for one in word) for word in self.words])
+        if self.unknown is not None:
+            known[self.unknown] = False
+        return known
 
     def _words_of(self, encodings: Sequence[tokenizers.Encoding]) -> Integers | None:
         """The word of each piece of these sentences, numbered on; None where every piece is a word."""

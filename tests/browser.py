@@ -9,9 +9,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PLAIN = ".reading[data-slot='0'] [role=button]"  # the words of the first text
 
-# Tags and attribute names of the whole page, but for the words and their lines, whose number depends on the text, and
-# for what is set and taken away by scripts.
-SKELETON = """() => [...document.querySelectorAll("*")].filter((one) => !one.closest(".words, .routes"))
+# Tags and attribute names of the whole page, but for the words, their lines and what is said of words not read, whose
+# number depends on the text, and for what is set and taken away by scripts.
+SKELETON = """() => [...document.querySelectorAll("*")].filter((one) => !one.closest(".words, .routes, .caution"))
     .map((one) => [one.localName, ...[...one.attributes].map((each) => each.name).sort()
         .filter((name) => !["class", "style", "disabled"].includes(name))].join(" "))"""
 WORDS = """() => [...document.querySelectorAll(".words *")]

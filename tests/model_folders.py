@@ -45,6 +45,20 @@ def tiny_model(*, seed: int = 0, config: ModelConfig = CONFIG, **values: Any) ->
     return replace(made, **values)
 
 
+def overflowing() -> SavedModel:
+    """Every weight is finite, but the products with the vector of one word, soup, are not."""
+    config = ModelConfig(embedding_size=3, hidden_size=2, head_size=3, encoder="cnn", aggregator="max")
+    saved = tiny_model(config=config)
+    assert isinstance(saved.tokenizer, Tokenizer)
+    weights = saved.classifier.state_dict()
+    weights["levels.0.embedding.weight"][saved.tokenizer.words.index("soup")] = 3e38
+    for name, each in weights.items():
+        if "encoder" in name and each.ndim > 1:
+            each.abs_().mul_(100)
+        assert torch.isfinite(each).all()
+    return saved
+
+
 def logits(saved: SavedModel) -> Tensor:
     encoded = saved.tokenizer.encode(TEXTS)
     ids = torch.zeros(len(encoded), max(len(one.ids) for one in encoded), dtype=torch.long)

@@ -27,7 +27,6 @@ BAD_FILES: dict[str, tuple[str, bytes, str]] = {
     "latin-1": ("x.csv", TEXT.encode() + "schön,good\n".encode("latin-1"), "x.csv, row 62: byte 0xf6"),
     "NUL": ("x.csv", TEXT.encode() + b"a \0 film,good\n", "x.csv, row 62: NUL byte"),
     "label missing": ("x.csv", TEXT.encode() + b"a film,\n", "x.csv, row 62: the label in 'label' is missing"),
-    "empty text": ("x.csv", TEXT.encode() + b",good\n", "x.csv, row 62: the text in 'text' is empty"),
     "one class": ("x.csv", b"text,label\na film,good\nthe film,good\n", "x.csv, row 2: every example is labelled good"),
     "column twice": ("x.csv", b"text,label,text\na,good,b\n", "x.csv, row 1: column 'text' comes twice"),
     "broken JSON": ("x.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', "x.jsonl, row 2: broken JSON"),
@@ -45,11 +44,35 @@ def test_a_bad_training_file_is_one_line_with_file_and_row(what: str, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == [name], "nothing is left behind"
 
 
-@pytest.mark.parametrize("what", [name for name in BAD_FILES if name not in ("one class", "empty text")])
+@pytest.mark.parametrize("what", [name for name in BAD_FILES if name != "one class"])
 def test_a_bad_file_to_evaluate_is_one_line_with_file_and_row(what: str, run: Path, tmp_path: Path) -> None:
     name, content, message = BAD_FILES[what]
     (tmp_path / name).write_bytes(content)
     assert message in refused("evaluate", run, tmp_path / name)
+
+
+def test_an_empty_text_and_a_header_that_comes_again_stop_nothing_and_are_told(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "x.csv"
+    data.write_text(TEXT + ",good\ntext,label\n", encoding="utf-8")
+    told = ["x.csv: empty texts left out: 1 (row 62)", "x.csv: repeats of the header left out: 1 (row 63)"]
+    trained = succeed("train", data, "--out", tmp_path / "run", *TINY)
+    assert "60 examples, 2 labels" in trained.out
+    for called in (trained, succeed("evaluate", run, data)):
+        assert [line.removeprefix(f"{tmp_path}/") for line in called.err.splitlines()] == told
+    checked = succeed("data", "check", data).out.splitlines()
+    assert checked[0].endswith("60 examples, 2 labels")
+    assert "warning: 1 texts are empty; they are left out (rows 62)" in checked
+    assert "warning: 1 rows repeat the header; they are left out (rows 63)" in checked
+    for arguments in (["train", data, "--out", tmp_path / "strict", *TINY], ["evaluate", run, data]):
+        assert "x.csv, row 62: the text in 'text' is empty" in refused(*arguments, "--on-error", "stop")
+
+
+def test_an_empty_text_has_its_prediction_and_a_header_that_comes_again_has_none(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "x.csv"
+    data.write_text("text,label\na great film,good\n,good\ntext,label\nawful,bad\n", encoding="utf-8")
+    called = succeed("predict", run, data)
+    assert [line.split(",")[0] for line in called.out.splitlines()] == ["row", "2", "3", "5"]
+    assert "x.csv: repeats of the header left out: 1 (row 4)" in called.err
 
 
 def test_a_missing_column_is_named(tmp_path: Path) -> None:

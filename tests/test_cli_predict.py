@@ -63,7 +63,7 @@ def test_kept_columns_stay_as_they_were(run: Path, new: Path) -> None:
 
 def test_output_can_be_json_lines(run: Path, new: Path, tmp_path: Path) -> None:
     rows = lines(succeed("predict", run, new, "--format", "jsonl").out)
-    assert rows[0].keys() == {"row", "label", "probability"}
+    assert rows[0].keys() == {"row", "label", "probability", "unread", "known"}
     succeed("predict", run, new, "--out", tmp_path / "out.jsonl")
     assert lines((tmp_path / "out.jsonl").read_text("utf-8")) == rows
 

@@ -49,6 +49,30 @@ def test_a_run_asked_to_end_goes_on_and_ends_with_the_same_weights(
     assert "finished already" in succeed("train", "--resume", run).out
 
 
+def test_an_epoch_after_a_resume_is_the_best_so_far_only_if_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whole").mkdir()
+    data = write_csv(tmp_path / "whole" / "reviews.csv", sentences(120))
+    told = epochs(succeed("train", data, "--out", tmp_path / "whole" / "run", *TINY).out)
+    assert [told[3], told[4]] == [False, False]  # else this test could not fail
+    run = stopped(tmp_path, monkeypatch, step=16)
+    resumed = epochs(succeed("train", "--resume", run).out)
+    assert resumed == {epoch: told[epoch] for epoch in (3, 4)}
+
+
+def test_where_the_last_epoch_is_kept_none_is_called_the_best(tmp_path: Path) -> None:
+    data = write_csv(tmp_path / "reviews.csv", sentences(60))
+    told = epochs(succeed("train", data, "--out", tmp_path / "run", *TINY, "--set", "kept_epoch=last").out)
+    assert list(told.values()) == [False] * 4
+
+
+def epochs(out: str) -> dict[int, bool]:
+    """Which epochs were told of, and whether as the best so far."""
+    lines = [line for line in out.splitlines() if line.startswith("epoch ")]
+    return {int(line.split()[1].rstrip(":")): "the best so far" in line for line in lines}
+
+
 def test_a_run_is_resumed_from_any_folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run = stopped(Path(), monkeypatch).absolute()

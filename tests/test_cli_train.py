@@ -82,10 +82,11 @@ def test_the_card_tells_data_scores_and_calibration(run: Path) -> None:
         "reviews.csv",
         "a stratified 10% of the file",
         "| dev | accuracy |",
-        "calibration error, dev",
+        "Brier score, dev",
         "torch",
     ):
         assert told in card
+    assert "calibration error" not in card, "of 12 texts it would be chance"
     assert str(run.parent) not in card, "a card is published: no paths of this machine"
 
 
@@ -120,6 +121,20 @@ def test_force_replaces_a_model(tmp_path: Path) -> None:
     succeed("train", tmp_path / "reviews.csv", "--out", run, "--force", *TINY)
     assert record(run)["id"] == load(run).provenance["run"] != first
     assert len((run / "logs" / "metrics.jsonl").read_text("utf-8").splitlines()) == len(log.splitlines())
+
+
+@pytest.mark.parametrize("name", ["README.md", "config.json", "manifest.json", "run.json", "checkpoints/mine.txt"])
+def test_force_replaces_nothing_that_routepool_did_not_write(name: str, tmp_path: Path) -> None:
+    data = write_csv(tmp_path / "reviews.csv", sentences(40))
+    (tmp_path / "run" / name).parent.mkdir(parents=True)
+    (tmp_path / "run" / name).write_text('{"mine": true}', encoding="utf-8")
+    error = refused("train", data, "--out", tmp_path / "run", "--force", *TINY)
+    assert error.startswith(f"{tmp_path / 'run' / Path(name).parts[0]}: routepool did not write it")
+    if "/" in name or name == "run.json":  # no force is needed to lose these
+        assert "routepool did not write it" in refused("train", data, "--out", tmp_path / "run", *TINY)
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert [str(path.relative_to(tmp_path / "run")) for path in files] == [name]
+    assert files[0].read_text("utf-8") == '{"mine": true}'
 
 
 def test_a_run_that_fails_at_once_leaves_nothing(tmp_path: Path) -> None:

@@ -17,6 +17,16 @@ def data(tmp_path: Path) -> Path:
     return write_csv(tmp_path / "reviews.csv", sentences(60))
 
 
+@pytest.mark.parametrize("name", ["best.toml", "base.json"])
+def test_a_search_replaces_nothing_that_routepool_did_not_write(name: str, tmp_path: Path, data: Path) -> None:
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / name).write_text("mine", encoding="utf-8")
+    space = write_space(tmp_path, "epochs = [1]\n")
+    told = refused("tune", data, "--space", space, "--out", tmp_path / "study", *DATA_OPTIONS)
+    assert told.startswith(f"{tmp_path / 'study' / name}: routepool did not write it")
+    assert (tmp_path / "study" / name).read_text("utf-8") == "mine"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

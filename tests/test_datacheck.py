@@ -15,7 +15,7 @@ WORDS = ["river", "stone", "quiet", "harbour", "lamp", "evening", "bread", "wind
 
 def data(rows: list[tuple[str, str]], **options: Any) -> Dataset:
     content = "\n".join(json.dumps({"text": text, "label": label}) for text, label in rows)
-    return load(io.BytesIO(content.encode()), format="jsonl", allow_empty=True, **options)
+    return load(io.BytesIO(content.encode()), format="jsonl", on_error="skip", **options)
 
 
 def found(report: Report) -> dict[str, Finding]:

@@ -45,7 +45,8 @@ BAD: list[tuple[str, bytes, dict[str, Any], int, str]] = [
     ("unnamed.txt", b"__label__a fine\n__label__ none\n", {}, 2, "__label__ without a name"),
     ("several.txt", b"__label__a __label__b fine\n", {}, 1, "2 labels in 'label' where one is wanted"),
     ("object.jsonl", b'{"text": "a", "label": {"b": 1}}', {}, 1, "where a string, a number, true or false is wanted"),
-    ("blank.csv", GOOD + b" ,1\n", {}, 3, "the text in 'text' is empty"),
+    ("blank.csv", GOOD + b" ,1\n", {"on_error": "stop"}, 3, "the text in 'text' is empty; remove the row"),
+    ("joined.csv", GOOD + GOOD, {"on_error": "stop"}, 3, "the header comes again; remove the row"),
     ("number.jsonl", b'{"text": 5, "label": 1}', {}, 1, "'text' is 5 where a text in quotes is wanted"),
     ("broken.jsonl", b'{"text": "a", "label": 1}\n{"text": "b", "la\n', {}, 2, "broken JSON"),
     ("deep.jsonl", b'{"text": "a", "label": 1}\n{"a":' + b"[" * 100_000, {}, 2, "broken JSON"),
@@ -95,6 +96,45 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path: Path) -> None:
     assert "3 fields" in data.skipped[0].reason
 
 
+def test_empty_texts_are_left_out_counted_and_listed_unless_every_row_is_wanted(tmp_path: Path) -> None:
+    path = write(tmp_path, b"text,label\ngood,1\n,0\n \t,1\nlast,0\n")
+    data = load(path)
+    assert [example.text for example in data.examples] == ["good", "last"]
+    assert data.skipped_kinds == {"empty": 2}
+    assert [skipped.row for skipped in data.skipped] == [3, 4]
+    with pytest.raises(InputError, match="row 3: the text in 'text' is empty"):
+        load(path, on_error="stop")
+    with pytest.raises(InputError, match="row 3: the text in 'text' is empty"):
+        load(path, on_error="raise")  # the older name of stop, which is on record in runs that were stopped
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        pytest.param(GOOD + b"rain,0\n" + GOOD + b"snow,0\n", id="as it was"),
+        pytest.param(GOOD + b"rain,0\n\xef\xbb\xbf" + GOOD + b"snow,0\n", id="with a byte order mark"),
+        pytest.param(GOOD + b'rain,0\n\xef\xbb\xbf"text","label"\na fine day,1\nsnow,0\n', id="mark and quotes"),
+    ],
+)
+def test_a_header_that_comes_again_is_left_out_and_is_no_class(joined: bytes, tmp_path: Path) -> None:
+    data = load(write(tmp_path, joined))
+    assert (data.labels, len(data.examples)) == (("0", "1"), 4)
+    assert data.skipped_kinds == {"repeated-header": 1}
+    assert [skipped.row for skipped in data.skipped] == [4]
+
+
+def test_a_guessed_header_is_still_one_where_it_comes_again(tmp_path: Path) -> None:
+    data = load(write(tmp_path, b"phrase,verdict\na fine long day,1\nrain again,0\nphrase,verdict\nsnow,0\n"))
+    assert (data.columns.header, data.labels, len(data.examples)) == (True, ("0", "1"), 3)
+    rows = b"good,yes\nbad weather,no\ngood,yes\nfine,yes\n"  # a row that comes again is no header for that
+    assert len(load(write(tmp_path, rows), text_column="1", label_column="2").examples) == 4
+
+
+def test_a_column_of_texts_may_hold_the_name_of_the_column(tmp_path: Path) -> None:
+    reader = read(write(tmp_path, b"text\nfine\ntext\n"), labels=False)
+    assert [example.text for example in reader] == ["fine", "text"]
+
+
 def test_an_unclosed_quote_costs_one_row_not_the_rest_of_the_file(tmp_path: Path) -> None:
     rows = b'text,label\n"open,1\ntwo,0\n"three ""3""",1\nfour,0\n'
     data = load(write(tmp_path, rows), on_error="skip")
@@ -105,6 +145,8 @@ def test_an_unclosed_quote_costs_one_row_not_the_rest_of_the_file(tmp_path: Path
 def test_a_file_of_bad_rows_only_is_an_error_even_when_skipping(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="all 2 rows were skipped; the first, row 2: the label"):
         load(write(tmp_path, b"text,label\na,\nb,\n"), on_error="skip")
+    with pytest.raises(InputError, match="all 2 rows were skipped; the first, row 2: the text in 'text' is empty"):
+        load(write(tmp_path, b"text,label\n,1\n,0\n"))
 
 
 def test_a_truncated_file_is_an_error_even_when_skipping(tmp_path: Path) -> None:
@@ -153,7 +195,7 @@ def test_a_mistyped_option_encoding_or_format_suggests_the_right_one(tmp_path: P
         load(path, encoding="latin-99")
     with pytest.raises(InputError, match="unknown data format 'jsonk', did you mean 'jsonl'"):
         load(path, format="jsonk")
-    with pytest.raises(InputError, match=r"unknown on_error 'ignore'\. Known: raise, skip"):
+    with pytest.raises(InputError, match=r"unknown on_error 'ignore'\. Known: stop, skip"):
         load(path, on_error="ignore")  # type: ignore[arg-type]
 
 
@@ -164,7 +206,7 @@ def test_whatever_the_bytes_are_they_give_examples_or_our_error(
 ) -> None:
     stream = io.BytesIO(gzip.compress(content)[:-1] if packed else content)
     with contextlib.suppress(InputError):
-        list(read(stream, format=format, labels=format != "lines", on_error="skip" if skip else "raise"))
+        list(read(stream, format=format, labels=format != "lines", on_error="skip" if skip else "stop"))
 
 
 def test_an_empty_text_is_legal_where_it_is_allowed(tmp_path: Path) -> None:

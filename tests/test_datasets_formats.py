@@ -95,6 +95,20 @@ def test_fasttext_files_are_known_by_their_first_line(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("space", [" ", "\t", "  ", " \t "])
+def test_a_fasttext_label_ends_at_any_space_and_costs_no_word(space: str) -> None:
+    content = f"__label__good{space}a fine\tday\n__label__bad{space}__label__wet{space}rain\n__label__dull\n"
+    assert pairs(content.encode(), format="fasttext", multi_label=True, allow_empty=True) == [
+        ("a fine\tday", ("good",)),
+        ("rain", ("bad", "wet")),
+        ("", ("dull",)),
+    ]
+
+
+def test_a_fasttext_label_may_hold_a_space_that_is_none_to_fasttext() -> None:
+    assert pairs("__label__très\u00a0bien oui\n".encode(), format="fasttext") == [("oui", ("très\u00a0bien",))]
+
+
 def test_standard_input_is_one_text_a_line_and_blank_lines_count(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.TextIOWrapper(io.BytesIO(b"one\n\nthree\n"))
     monkeypatch.setattr(sys, "stdin", stream)

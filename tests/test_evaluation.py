@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn import metrics
 
+from routepool.cli.report import summary
 from routepool.errors import InputError
 from routepool.evaluation import BINS, calibration_error, difference, evaluate, wilson_interval
 
@@ -84,6 +85,15 @@ def test_the_calibration_error_is_the_mean_gap_of_the_bins() -> None:
         if inside.any():
             gap += inside.mean() * abs(right[inside].mean() - confidence[inside].mean())
     assert calibration_error(shares, wanted) == pytest.approx(gap)
+
+
+def test_no_calibration_error_is_told_of_few_texts() -> None:
+    truth, shares = [[LABELS[place]] for place in random_truth(100, 3)], random_shares(100, 3)
+    assert evaluate(truth, shares, LABELS).calibration_error is not None
+    few = evaluate(truth[1:], shares[1:], LABELS)
+    assert few.calibration_error is None
+    assert few.brier is not None
+    assert "calibration error not told of fewer than 100 texts, Brier score" in summary(few)
 
 
 def test_scores_can_be_written_as_json() -> None:

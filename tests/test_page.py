@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from browser import PLAIN, hues, opened, read, strengths
+from browser import PLAIN, drop, hues, opened, read, strengths
 from cli_runs import sentences, succeed, train_tiny, write_csv
 from playwright.sync_api import Browser, Page, expect
 from serving import KEY, Running, serving
@@ -24,6 +24,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     run = train_tiny(tmp_path_factory.mktemp("documents"), "--set", "depth=2")
     with serving(run, "--max-explain-characters", 200, "--max-characters", 300) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server whose model reads six words of a text."""
+    run = train_tiny(tmp_path_factory.mktemp("short"), "--set", "max_words=6")
+    with serving(run, "--max-explain-characters", 200) as running:
         yield running
 
 
@@ -250,3 +258,30 @@ def test_errors_are_sentences(browser: Browser, server: Running) -> None:
 
 def _signed(score: float) -> str:
     return f"{'−' if score < 0 else '+'}{abs(score):.2f}"
+
+
+def test_what_the_model_did_not_read_or_know_is_told_beside_the_bars(browser: Browser, short: Running) -> None:
+    bars = ".bars[data-slot='0'] .caution"
+    with opened(browser, short.port) as page:
+        read(page, "great " * 9)  # explained
+        expect(page.locator(bars)).to_have_text(
+            ["3 more words were not read: the text is longer than the model’s limit."]
+        )
+        read(page, "qqq zzz")
+        expect(page.locator(bars)).to_have_text(
+            ["The model knows no word of this text: its probabilities mean nothing."]
+        )
+        read(page, "great film")
+        expect(page.locator(bars)).to_have_count(0)
+        page.fill("#text-0", "great " * 40)  # predicted only
+        expect(page.locator(bars)).to_have_text([re.compile("^34 more words were not read")])
+        drop(page, "new.txt", ("great " * 9 + "\nqqq zzz\na great film\n").encode())
+        page.click("#file-start")
+        expect(page.locator("#file-save")).to_be_visible()
+        expect(page.locator("tbody .caution")).to_have_text(["3 unread", "no known word"])
+
+
+def test_a_text_without_a_known_word_is_told_to_screen_readers_too(browser: Browser, short: Running) -> None:
+    with opened(browser, short.port) as page:
+        read(page, "qqq zzz")
+        expect(page.locator("#status")).to_contain_text("The model knows no word of this text")

@@ -1,5 +1,6 @@
 """What users of a model folder rely on: what was saved comes back, now and in later versions."""
 
+import hashlib
 import json
 import logging
 import stat
@@ -112,13 +113,38 @@ def test_files_of_others_are_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(InputError, match=r"holds README\.md already"):
         check_free(tmp_path)
-    check_free(tmp_path, force=True)
+    with pytest.raises(InputError, match=r"README\.md: routepool did not write it, .*, it is not replaced"):
+        save(tmp_path, tiny_model(), card={}, force=True)
     (tmp_path / "config.json").mkdir()
     with pytest.raises(InputError, match=r"config\.json: wanted room for a file of that name, got a folder"):
         save(tmp_path, tiny_model(), card={}, force=True)
     with pytest.raises(InputError, match=r"wanted a folder for the model, got a file"):
         save(tmp_path / "README.md", tiny_model(), card={}, force=True)
     assert (tmp_path / "README.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"name": "an app", "icons": []}', '{"files": [], "sha256": "0"}', "[1]", "?"]
+)
+def test_a_manifest_of_others_makes_nothing_ours(content: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(content)
+    (tmp_path / "config.json").write_text("mine")
+    with pytest.raises(InputError, match=r"manifest\.json: routepool did not write it"):
+        check_free(tmp_path, force=True)
+    with pytest.raises(InputError, match=r"manifest\.json: routepool did not write it"):
+        save(tmp_path, tiny_model(), card={}, force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "manifest.json"]
+
+
+def test_a_model_of_a_newer_routepool_is_ours_too(tmp_path: Path) -> None:
+    save(tmp_path, tiny_model(), card={})
+    values = json.loads((tmp_path / "manifest.json").read_bytes())
+    del values["sha256"]
+    values["format_version"] = 99
+    digest = hashlib.sha256(json.dumps(values, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    (tmp_path / "manifest.json").write_text(json.dumps({**values, "sha256": digest}))
+    save(tmp_path, tiny_model(seed=2), card={}, force=True)
+    assert torch.equal(logits(load(tmp_path)), logits(tiny_model(seed=2)))
 
 
 def test_a_link_in_the_folder_is_replaced_and_its_target_left_alone(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from cli_runs import call, refused, sentences, succeed, train_tiny, write_csv
-from model_folders import tiny_model
+from model_folders import overflowing, tiny_model
 
 pytest.importorskip("fastapi", reason='needs pip install "routepool[serve]"')
 
@@ -137,6 +138,33 @@ def test_a_model_on_a_pretrained_encoder_has_only_the_methods_that_work_on_it(
     )
     assert ours
     assert not ours & theirs  # a thread each
+
+
+def test_an_answer_says_how_much_of_the_text_was_read_and_known(tmp_path: Path) -> None:
+    with serving(train_tiny(tmp_path, "--set", "max_words=6")) as server:
+        for path in ("/predict", "/explain"):
+            results = server.post(path, {"texts": ["a great film", "great " * 9, "qqq zzz", ""]}).json["results"]
+            assert [(result["unread"], result["known"]) for result in results] == [(0, 3), (3, 6), (0, 0), (0, 0)]
+        _, _, err = server.stop()
+    assert err == ""  # no warning of Python, which nobody would read
+
+
+def test_an_answer_that_is_not_finite_is_a_sentence_that_names_the_text_and_spoils_no_other(tmp_path: Path) -> None:
+    save(tmp_path / "run", overflowing(), card={})
+    with serving(tmp_path / "run") as server:
+        for path in ("/predict", "/encode", "/explain"):
+            answer = server.post(path, {"texts": ["fresh bread", "warm soup"]})
+            assert answer.status == 500
+            assert answer.error.startswith("the model's answer to texts[1] is not a finite number, so its weights are")
+            assert server.post(path, {"text": "fresh bread"}).status == 200
+
+
+def test_a_model_that_cannot_answer_at_all_is_not_served(tmp_path: Path) -> None:
+    saved = tiny_model()
+    saved.classifier.load_state_dict({n: torch.full_like(w, 3e38) for n, w in saved.classifier.state_dict().items()})
+    save(tmp_path / "run", saved, card={})
+    told = refused("serve", tmp_path / "run", "--port", 0)
+    assert told.startswith(f"{tmp_path / 'run'}: the model's answer to a text it was tried with is not a finite number")
 
 
 def test_state_and_metrics_are_told(server: Running) -> None:

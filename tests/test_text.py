@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
-from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, Truncation, count_words
+from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, count_words
+from routepool.unread import Truncation
 
 ENGLISH = "Dr. Smith's film cost $3.50. He didn't like it... <br />Well-made in the U.S., though!"
 GERMAN = "Übermäßig schön, sagte Größe. Die Straße war naß!"

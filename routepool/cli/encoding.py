@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from routepool.cli import screen
+from routepool.cli.notices import list_skipped, telling_unread
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.errors import InputError
 from routepool.persistence.encodings import VECTOR_FILES
@@ -27,8 +27,9 @@ def encode_file(run: str, source: str, out: str, *, capsules: bool, force: bool,
     model = load(run)
     reader = read_for(model, source, **reading)
     shape = model.encode([], capsules=capsules).shape[1:]
-    pairs = counted(with_examples(reader, lambda texts: model.stream_vectors(texts, capsules=capsules)))
+    results = with_examples(reader, lambda texts: model.stream_encodings(texts, capsules=capsules))
+    pairs = counted(telling_unread(reader.source, results))
     with new_file(out) as file, closing(make(file, shape)) as written:
         while piece := list(islice(pairs, ROWS)):
-            written.write([example.row for example, _ in piece], np.stack([vector for _, vector in piece]))
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+            written.write([example.row for example, _ in piece], np.stack([one.vector for _, one in piece]))
+    list_skipped(reader)

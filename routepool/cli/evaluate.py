@@ -19,7 +19,7 @@ def evaluate(
     part: Annotated[str, typer.Option(metavar="train|dev|test", help="Which part of a known set.")] = "dev",
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    on_error: OnError = "raise",
+    on_error: OnError = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Score a model on labelled texts: accuracy with its interval, F1, every class, confusion, calibration.
@@ -34,6 +34,7 @@ def evaluate(
         raise InputError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
     # Here and not above: `routepool --help` must not wait for them.
     from routepool.cli import report  # noqa: PLC0415
+    from routepool.cli.notices import list_skipped  # noqa: PLC0415
     from routepool.cli.reading import check_labels, load_part, options_for  # noqa: PLC0415
     from routepool.predictor import load  # noqa: PLC0415
 
@@ -50,7 +51,7 @@ def evaluate(
         separator=separator if model.multi_label else None,
     )
     examples = load_part(data, part, options)
-    screen.list_skipped(examples.source, examples.skipped, examples.skipped_count)
+    list_skipped(examples)
     check_labels(examples, model.labels)
     scores = report.scores_of(model, examples)
     if as_json:

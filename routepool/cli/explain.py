@@ -44,7 +44,7 @@ def explain(
     input_format: InputFormat = None,
     text_column: TextColumn = None,
     label_column: LabelColumn = None,
-    on_error: OnError = "raise",
+    on_error: OnError = None,
     encoding: Encoding = "utf-8",
     force: Force = False,
 ) -> None:

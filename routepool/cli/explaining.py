@@ -8,10 +8,11 @@ from typing import Any
 
 from routepool.cli import screen
 from routepool.cli.explained_tables import show_audit, show_report
+from routepool.cli.notices import list_skipped, naming_rows, tell_unread
 from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.cli.streaming import check_out, new_file, read_for
-from routepool.datasets import Dataset
+from routepool.datasets import Dataset, Example
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw
@@ -54,11 +55,13 @@ def explain_texts(question: Question, text: str, *, label: str | None, iteration
     """Explain one text, or all of a file."""
     question.check(TEXT_FORMS)
     model = load(question.run)
-    texts = _texts(model, text, **reading)
+    source, examples = _texts(model, text, **reading)
     for name in question.out:
-        if len(texts) != 1 and Path(name).suffix.lower() in (".json", *PICTURES):
-            raise InputError(f"{name}: holds one text, got {len(texts)}; write .jsonl or .html")
-    shown = model.explain(texts, method=question.method, label=label, iterations=iterations)
+        if len(examples) != 1 and Path(name).suffix.lower() in (".json", *PICTURES):
+            raise InputError(f"{name}: holds one text, got {len(examples)}; write .jsonl or .html")
+    texts = [example.text for example in examples]
+    with naming_rows(source, examples):
+        shown = model.explain(texts, method=question.method, label=label, iterations=iterations)
     for name in question.out:
         _write(name, shown)
     if question.as_json:
@@ -67,6 +70,7 @@ def explain_texts(question: Question, text: str, *, label: str | None, iteration
     elif not question.out:
         for one in shown:
             paint(one)
+    tell_unread(source, examples, [one.reading for one in shown])
 
 
 def audit_methods(question: Question, data: str, *, part: str, most: int, **reading: Any) -> None:
@@ -108,17 +112,18 @@ def _answer(question: Question, values: dict[str, Any]) -> None:
         screen.say(json.dumps(values, allow_nan=False))
 
 
-def _texts(model: Predictor, text: str, **reading: Any) -> list[str]:
+def _texts(model: Predictor, text: str, **reading: Any) -> tuple[str, list[Example]]:
+    """The texts, and the name of where they come from."""
     if text != "-" and not _is_file(text):
         if text.lower().endswith(_DATA_SUFFIXES) and not any(map(str.isspace, text)):
             raise InputError(f"{text}: no such file; check the name, or put a text in quotes")
-        return [text]
+        return "the text", [Example(1, text)]
     reader = read_for(model, text, **reading)
-    texts = [example.text for example in reader]
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
-    if not texts:
+    examples = list(reader)
+    list_skipped(reader)
+    if not examples:
         raise InputError(f"{reader.source}: no text to explain")
-    return texts
+    return reader.source, examples
 
 
 def _is_file(text: str) -> bool:
@@ -132,6 +137,7 @@ def _labelled(model: Predictor, data: str, *, part: str, most: int, **reading: A
     separator = (model.columns or {}).get("separator") if model.multi_label else None
     asked = {**reading, "multi_label": model.multi_label, "separator": separator}
     examples = load_part(data, part, options_for(data, model.columns, **asked))
+    list_skipped(examples)
     check_labels(examples, model.labels)
     number = len(examples.examples)
     return examples.select(place * number // most for place in range(most)) if number > most else examples

@@ -64,7 +64,7 @@ class Lesson:
         teachers = [Teacher.read(folder) for folder in self.teachers]
         check_teachers(teachers, labels, multi_label=material.train.multi_label)
         if self.unlabelled is not None:
-            new = len(_new_texts(self.unlabelled, order, material))
+            new = len(_new_texts(self.unlabelled, order, material, tell=True))
             screen.say(f"{self.unlabelled}: {new} new texts without labels")
 
     def teach(self, task: Task, order: DataOrder, material: Material) -> Task:
@@ -89,12 +89,12 @@ class Lesson:
         return f"A student: it learned what {names} answered to the training texts{more}."
 
 
-def _new_texts(unlabelled: str, order: DataOrder, material: Material) -> list[str]:
+def _new_texts(unlabelled: str, order: DataOrder, material: Material, *, tell: bool = False) -> list[str]:
     """Each text once; none that is labelled already, and none that is scored later, so that scores stay honest."""
     columns = None if order.is_named else remembered(material.train)
     asked = {name: order.options[name] for name in ("encoding", "on_error") if name in order.options}
     reading = options_for(unlabelled, columns, labels=False, **asked)
-    texts = load_texts(unlabelled, folder=order.folder, **reading)
+    texts = load_texts(unlabelled, folder=order.folder, tell=tell, **reading)
     sets = [material.train, material.dev, *([material.test] if material.test else [])]
     if order.is_named:  # its test part is kept out whether or not it is to be scored
         sets.append(load_named(order.data, folder=order.folder).test)

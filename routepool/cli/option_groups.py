@@ -46,7 +46,7 @@ class ReadingOptions:
     text_column: TextColumn = None
     label_column: LabelColumn = None
     multi_label: MultiLabel = None
-    on_error: OnError = "raise"
+    on_error: OnError = None
     encoding: Encoding = "utf-8"
 
     def chosen(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class TextOptions:
     file: Texts = "-"
     input_format: InputFormat = None
     text_column: TextColumn = None
-    on_error: OnError = "raise"
+    on_error: OnError = None
     encoding: Encoding = "utf-8"
 
     def chosen(self) -> dict[str, Any]:

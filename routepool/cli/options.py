@@ -17,7 +17,13 @@ LabelColumn = Annotated[
     str | None, typer.Option("--label-column", metavar="C", help="Column of the label: a name, or a number from 1.")
 ]
 OnError = Annotated[
-    str, typer.Option("--on-error", metavar="raise|skip", help="Rows that cannot be read: stop, or skip and list them.")
+    str | None,
+    typer.Option(
+        "--on-error",
+        metavar="stop|skip",
+        help="Rows that cannot be used: stop at the first, or skip and list them. Else empty labelled texts and "
+        "repeated headers are left out and counted, and any other row stops.",
+    ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as latin-1; a byte order mark wins.")]
 MultiLabel = Annotated[

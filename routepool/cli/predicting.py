@@ -12,11 +12,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from routepool.cli import screen
+from routepool.cli.notices import list_skipped, telling_unread
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.datasets import Example
 from routepool.errors import InputError
-from routepool.predictor import Prediction, Predictor, load
+from routepool.predictor import Predictor, load
+from routepool.results import Prediction
 
 JOINED = "|"
 _DIGITS = 6
@@ -61,9 +62,10 @@ def predict_file(order: Order, **reading: Any) -> None:
     reader = read_for(model, order.source, **reading)
     with _output(order.out) as file:
         write = _writer(file, order.format)
-        for example, prediction in counted(with_examples(reader, model.stream), show=order.out is not None):
+        results = telling_unread(reader.source, with_examples(reader, model.stream))
+        for example, prediction in counted(results, show=order.out is not None):
             write(_row(order, model, example, prediction))
-    screen.list_skipped(reader.source, reader.skipped, reader.skipped_count)
+    list_skipped(reader)
 
 
 def _row(order: Order, model: Predictor, example: Example, prediction: Prediction) -> Row:
@@ -92,6 +94,8 @@ def _answer(order: Order, model: Predictor, prediction: Prediction) -> Row:
             answer |= {f"label_{place}": label, f"probability_{place}": shares[label]}
     if order.every_label:
         answer |= {f"p({label})": share for label, share in shares.items()}
+    if order.format == "jsonl":
+        answer |= prediction.reading._asdict()
     return answer
 
 

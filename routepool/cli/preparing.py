@@ -14,13 +14,24 @@ from routepool.cli import screen
 from routepool.cli.assignments import parse_assignments
 from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material, check_labels, load_material
-from routepool.cli.record import RUN_FILE, RunRecord, absolute_encoder, absolute_spec, files_of, is_pretrained, versions
+from routepool.cli.record import (
+    RUN_FILE,
+    RunRecord,
+    absolute_encoder,
+    absolute_spec,
+    check_record,
+    files_of,
+    is_pretrained,
+    versions,
+)
 from routepool.cli.settings import Asked, resolve
 from routepool.config import OF_LEARNING, Preset, TrainingConfig, change
 from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, check_free, load
+from routepool.persistence.checkpoints import CHECKPOINTS
+from routepool.persistence.files import foreign
 from routepool.training import LOGGERS
 from routepool.training.engine import check_device
 from routepool.vectors import installed, sources
@@ -163,6 +174,9 @@ def _vectors(request: Request) -> str | None:
 
 def _check_out(run: Path, *, force: bool) -> None:
     check_free(run, force=force)
+    check_record(run / RUN_FILE)
+    if (run / CHECKPOINTS).exists() and not (run / RUN_FILE).exists():
+        raise foreign(run / CHECKPOINTS, f"the {RUN_FILE} that says so is missing")
     if (run / RUN_FILE).exists() and not force:
         raise InputError(
             f"{run}: it holds a run that is not finished; go on with it, routepool train --resume {run}, "

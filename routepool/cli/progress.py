@@ -1,7 +1,6 @@
 """Training as it goes, on the screen of the command line."""
 
 from routepool.cli import screen
-from routepool.cli.report import cut
 from routepool.training import StartReport
 from routepool.training.watching import ProgressBar
 
@@ -26,4 +25,4 @@ class TrainingScreen(ProgressBar):
         for coverage in report.coverage:
             self.tell(f"word vectors, {coverage}")
         if report.truncation.words:
-            self.tell(cut(report.truncation))
+            self.tell(report.truncation.told())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from routepool.cli import screen
+from routepool.cli.notices import list_skipped
 from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
 from routepool.errors import InputError
 
@@ -129,21 +130,25 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     if data in NAMED.names() and against in (None, "dev", "test"):
         parts = load_named(data)
         return parts.train, parts.test if against == "test" else parts.dev
-    lenient = _read_options({**options, "on_error": "skip", "allow_empty": True})
+    lenient = _read_options({**options, "on_error": "skip"})
     first = load_part(data, "train", lenient)
     return first, load(against, **lenient) if against else None
 
 
-def load_texts(data: str, *, folder: str | None = None, **options: Any) -> list[str]:
+def load_texts(data: str, *, folder: str | None = None, tell: bool = False, **options: Any) -> list[str]:
     """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
-    return [example.text for example in read(_file(data), **_read_options({**options, "labels": False}))]
+    reader = read(_file(data), **_read_options({**options, "labels": False}))
+    texts = [example.text for example in reader]
+    if tell:
+        list_skipped(reader)
+    return texts
 
 
 def _told(data: Dataset) -> Dataset:
     screen.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
-    screen.list_skipped(data.source, data.skipped, data.skipped_count)
+    list_skipped(data)
     return data
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +16,7 @@ from routepool.cli.reading import DataOrder, Material
 from routepool.config import Preset, split_source
 from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
-from routepool.persistence.files import parse_json, read_file, replace_file, to_json
+from routepool.persistence.files import foreign, parse_json, read_file, replace_file, to_json
 from routepool.vectors import SOURCES
 from routepool.vectors.files import FileSource
 
@@ -95,6 +96,16 @@ class RunRecord:
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
+
+
+def check_record(path: Path) -> None:
+    """Refuse a file in the place of a record that routepool did not write; none is as good as ours."""
+    if not path.exists():
+        return
+    with suppress(InputError):
+        if {"format_version", "id", "preset", "data"} <= parse_json(path, read_file(path, at_most=_AT_MOST)).keys():
+            return
+    raise foreign(path, "it is damaged")
 
 
 def refuse_changed(files: Iterable[FileFact]) -> None:

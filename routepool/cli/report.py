@@ -4,19 +4,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from routepool.cli import screen
+from routepool.cli.notices import naming_rows, tell_unread
 from routepool.cli.reading import HELD, SEED, Material
 from routepool.datasets import Dataset
-from routepool.evaluation import Evaluation, evaluate
+from routepool.evaluation import FEWEST, Evaluation, evaluate
 from routepool.predictor import Predictor
-from routepool.text import Truncation
+from routepool.unread import Truncation
 
 _MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 
 
 def scores_of(predictor: Predictor, data: Dataset) -> Evaluation:
-    """How good a model is on a labelled set."""
-    shares = predictor.predict_proba([example.text for example in data.examples])
+    """How good a model is on a labelled set; what it could not read of the texts is said."""
+    with naming_rows(data.source, data.examples):
+        predictions = predictor.predictions([example.text for example in data.examples])
+    tell_unread(data.source, data.examples, [one.reading for one in predictions])
+    shares = np.stack([one.probabilities for one in predictions])
     truth = [example.labels or () for example in data.examples]
     return evaluate(truth, shares, predictor.labels, thresholds=predictor.thresholds)
 
@@ -27,8 +33,10 @@ def summary(scores: Evaluation) -> str:
     line = f"accuracy {scores.accuracy:.4f} (95 % interval {interval}), macro F1 {scores.macro_f1:.4f}"
     line += f", micro F1 {scores.micro_f1:.4f}"
     if scores.calibration_error is not None:
-        line += f", calibration error {scores.calibration_error:.4f}, Brier score {scores.brier:.4f}"
-    return line
+        line += f", calibration error {scores.calibration_error:.4f}"
+    elif scores.brier is not None:
+        line += f", calibration error not told of fewer than {FEWEST} texts"
+    return line if scores.brier is None else f"{line}, Brier score {scores.brier:.4f}"
 
 
 def show(scores: Evaluation) -> None:
@@ -85,16 +93,8 @@ def limits_of(truncation: Truncation, coverage: Sequence[object]) -> list[str]:
     """What a reader of the scores should know."""
     limits = ["The dev set chose the best epoch and the calibration: its scores are a little too good."]
     if truncation.words:
-        limits.append(cut(truncation))
+        limits.append(truncation.told())
     return limits + [f"Word vectors: {one}" for one in coverage]
-
-
-def cut(truncation: Truncation) -> str:
-    """What was left unread."""
-    return (
-        f"{truncation.texts} training texts were too long: {truncation.words} words and {truncation.sentences} whole "
-        "sentences were left unread (max_words, max_sentences)"
-    )
 
 
 def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:
@@ -107,6 +107,5 @@ def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:
 
 
 def _calibration(name: str, scores: Evaluation) -> dict[str, float]:
-    if scores.calibration_error is None or scores.brier is None:
-        return {}
-    return {f"calibration error, {name}": scores.calibration_error, f"Brier score, {name}": scores.brier}
+    told = {"calibration error": scores.calibration_error, "Brier score": scores.brier}
+    return {f"{what}, {name}": value for what, value in told.items() if value is not None}

@@ -11,8 +11,6 @@ from rich.table import Table
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
-_SHOWN = 20  # skipped rows that are listed
-
 
 def say(text: str) -> None:
     """One line of a command's result."""
@@ -45,16 +43,6 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     # A console of its own: `print` takes a width below its console's, never above it.
     wide = out if out.is_terminal else Console(file=out.file, width=10_000, highlight=False, markup=False, emoji=False)
     wide.print(shown)
-
-
-def list_skipped(source: str, skipped: Sequence[tuple[int, str]], count: int) -> None:
-    """Say which rows were left out."""
-    if count:
-        note(f"{source}: {count} rows skipped")
-    for row, reason in skipped[:_SHOWN]:
-        note(f"  row {row}: {reason}")
-    if count > _SHOWN:
-        note(f"  and {count - _SHOWN} more")
 
 
 def progress(*columns: ProgressColumn, shown: bool = True) -> Progress:

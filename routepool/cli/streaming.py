@@ -12,7 +12,7 @@ from rich.progress import TextColumn, TimeElapsedColumn
 from routepool.cli import screen
 from routepool.cli.reading import options_for
 from routepool.datasets import Example, Reader, read
-from routepool.errors import InputError
+from routepool.errors import InputError, NotFiniteError
 from routepool.persistence.files import writing
 from routepool.predictor import Predictor
 
@@ -33,8 +33,11 @@ def with_examples(reader: Reader, compute: Callable[[Iterable[str]], Iterator[R]
             waiting.append(example)
             yield example.text
 
-    for result in compute(texts()):
-        yield waiting.popleft(), result
+    try:
+        for result in compute(texts()):
+            yield waiting.popleft(), result
+    except NotFiniteError as error:  # results come in the order of the texts
+        raise NotFiniteError(error.place, f"{reader.source}, row {waiting[0].row}") from error
 
 
 def check_out(path: Path, *, force: bool) -> None:

@@ -26,7 +26,8 @@ def train(
     `routepool train --resume runs/reviews-20260102-101500`
 
     The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are found by their names or told.
-    The best model on dev is kept. A stopped run loses at most one epoch.
+    The best model on dev is kept. A stopped run loses at most one epoch. --force replaces a model or a run of
+    routepool's, nothing else.
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")

@@ -12,12 +12,13 @@ from routepool.cli import screen
 from routepool.cli.assignments import parse_assignments
 from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
-from routepool.cli.record import refuse_changed
+from routepool.cli.record import check_record, refuse_changed
 from routepool.cli.space import PAPER, fit_to, read_space, refuse_fixed
-from routepool.cli.study import BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
+from routepool.cli.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
 from routepool.cli.training_run import INTERRUPTED, note_other_versions
 from routepool.cli.trial_table import TrialTable
 from routepool.errors import InputError, MissingPackageError
+from routepool.persistence.files import foreign
 from routepool.settings import assign
 from routepool.training import DivergedError, EpochReport, Hook, InterruptedTrainingError, StartReport, Task, fit
 from routepool.training.engine import check_device
@@ -71,6 +72,9 @@ def start_search(request: Request, wanted: Wanted) -> None:
         study = Study.read(folder).continued(study, folder)
     elif (folder / TRIALS_FILE).exists():
         raise InputError(f"{folder}: it holds trials of a search, but no {STUDY_FILE}; choose another --out")
+    elif (folder / BEST_FILE).exists():
+        raise foreign(folder / BEST_FILE, f"the {STUDY_FILE} that says so is missing")
+    check_record(folder / BASE_FILE)
     _search(folder, study, material, wanted.minutes)
 
 

@@ -22,8 +22,12 @@ come again in their column in the next 100 rows. Otherwise the columns are numbe
 
 Encoding: UTF-8 unless told; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are strings, spaces
 around them dropped; an absent one is an error, or the empty set where several are allowed. An empty text is legal for
-prediction and an error where labels are wanted. Blank lines are no records, except in `lines`. With
-`on_error="skip"` bad rows are counted and listed; a damaged file or an unusable first row always raises.
+prediction. Blank lines are no records, except in `lines`.
+
+Rows that cannot be used: where labels are wanted a row whose text is empty is left out, and so is one that repeats
+the header, as where files were joined; both are counted and listed. Any other such row raises. With `on_error="stop"`
+the first of any kind raises, with `on_error="skip"` all are left out, counted and listed. A damaged file or an unusable
+first row always raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv
@@ -31,7 +35,7 @@ from routepool.datasets.columns import Columns
 from routepool.datasets.loading import Dataset, check_trainable, load, natural_order
 from routepool.datasets.named import NAMED, Parts, load_named
 from routepool.datasets.reading import Example, Reader, ReadOptions, Skipped, read
-from routepool.datasets.records import FORMATS
+from routepool.datasets.records import FORMATS, Kind
 from routepool.datasets.splits import Split, split
 
 __all__ = [
@@ -40,6 +44,7 @@ __all__ = [
     "Columns",
     "Dataset",
     "Example",
+    "Kind",
     "Parts",
     "ReadOptions",
     "Reader",

@@ -79,7 +79,8 @@ def _table(source: Source, lines: Iterator[Line], layout: Layout, delimiter: str
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{source.name}, row {first.row}: column {twice!r} comes twice in the header; rename one")
     note = f"row {first.row} is the header" if header else "no header: columns are numbered from 1"
-    return Table(names, _records(chain(sample, rows), names, delimiter), header, note)
+    records = _records(chain(sample, rows), names, delimiter, header=first if header else None)
+    return Table(names, records, header, note)
 
 
 def _rows(lines: _Lines, delimiter: str, quoting: int) -> Iterator[_Cells | Flaw]:
@@ -121,16 +122,32 @@ def _is_header(first: _Cells, later: Sequence[_Cells], layout: Layout) -> bool:
         return True
     if len(first) == 1:
         return False  # rather a header predicted as a text than a text lost
-    below = [set(column) for column in zip(*(row for row in later if len(row) == len(first)), strict=True)]
+    others = [row for row in later if len(row) == len(first) and not _repeats(row, first)]
+    if later and not others:
+        return False
+    below = [set(column) for column in zip(*others, strict=True)]
     return all(
         0 < len(cell.split()) <= 3 and len(cell) <= 40 and not _NUMBER.fullmatch(cell) for cell in first
     ) and not any(cell in column for cell, column in zip(first, below, strict=False))
 
 
-def _records(rows: Iterator[_Cells | Flaw], names: tuple[str, ...], delimiter: str) -> Iterator[Item]:
+def _repeats(row: _Cells, header: _Cells) -> bool:
+    """The whole header again, as where files were joined, each with its own and perhaps with a byte order mark."""
+    return len(row) > 1 and list(map(_bare, row)) == list(map(_bare, header))
+
+
+def _bare(cell: str) -> str:
+    return cell.removeprefix("\ufeff").strip(' "')  # a mark before a quote makes the quote a part of the field
+
+
+def _records(
+    rows: Iterator[_Cells | Flaw], names: tuple[str, ...], delimiter: str, *, header: _Cells | None
+) -> Iterator[Item]:
     for number, row in enumerate(rows, 1):
         if isinstance(row, Flaw):
             yield row._replace(number=number)
+        elif header is not None and _repeats(row, header):
+            yield Flaw(row.row, number, "the header comes again; remove the row", kind="repeated-header")
         elif len(row) == len(names):
             yield Record(row.row, number, dict(zip(names, row, strict=True)))
         else:

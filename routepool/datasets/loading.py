@@ -3,13 +3,14 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
 from routepool.datasets.columns import Columns
 from routepool.datasets.reading import Example, ReadOptions, Skipped, read
+from routepool.datasets.records import Kind
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
 
@@ -25,10 +26,15 @@ class Dataset:
     source: str
     sha256: str  # of the file as stored, compressed or not: what `sha256sum` prints
     columns: Columns
-    skipped: tuple[Skipped, ...] = ()  # the first 1,000
-    skipped_count: int = 0
+    skipped: tuple[Skipped, ...] = ()  # the first 1,000 of each kind
+    skipped_kinds: Mapping[Kind, int] = field(default_factory=dict)
     multi_label: bool = False
     added: tuple[tuple[str, str], ...] = ()  # further files of a set that has several, each with its hash
+
+    @property
+    def skipped_count(self) -> int:
+        """Rows left out, of every kind."""
+        return sum(self.skipped_kinds.values())
 
     @property
     def files(self) -> dict[str, str]:
@@ -61,7 +67,7 @@ def load(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
         sha256=digest,
         columns=reader.columns,
         skipped=tuple(reader.skipped),
-        skipped_count=reader.skipped_count,
+        skipped_kinds=dict(reader.skipped_kinds),
         multi_label=options.get("multi_label", False),
     )
 

@@ -2,17 +2,20 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from routepool.datasets.columns import Columns, choose
-from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Layout, Record, sampled
+from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Kind, Layout, Record, sampled
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError, unknown
 
-LISTED = 1000  # skipped rows that are kept by name; all are counted
+LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
+ON_ERROR = ("stop", "skip")
+_STOP = ("stop", "raise")  # the second is its older name, which runs that were stopped have on record
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
@@ -34,7 +37,9 @@ class ReadOptions(TypedDict, total=False):
     multi_label: bool  # False
     separator: str  # "|", between several labels in one field
     allow_empty: bool | None  # texts of no words; None: only where no labels are wanted
-    on_error: Literal["raise", "skip"]  # raise
+    # The first row that cannot be used: stop there, or skip all such rows. None: leave out empty texts and repeated
+    # headers, and stop at any other.
+    on_error: Literal["stop", "skip", "raise"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,11 @@ class Skipped(NamedTuple):
 
     row: int
     reason: str
+    kind: Kind = "unreadable"
+
+
+class _EmptyError(InputError):
+    """A text of no words where a label is to be learnt from it."""
 
 
 def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
@@ -71,8 +81,8 @@ def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
     for name in options:
         if name not in ReadOptions.__annotations__:
             raise unknown("option", name, list(ReadOptions.__annotations__))
-    if options.get("on_error", "raise") not in ("raise", "skip"):
-        raise unknown("on_error", str(options["on_error"]), ["raise", "skip"])
+    if options.get("on_error") not in (None, *ON_ERROR, *_STOP):
+        raise unknown("on_error", str(options["on_error"]), ON_ERROR)
     return Reader(Source.of(source, encoding=options.get("encoding", "utf-8")), options)
 
 
@@ -82,7 +92,7 @@ class Reader(Iterator[Example]):
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source.name
         self.skipped: list[Skipped] = []
-        self.skipped_count = 0
+        self.skipped_kinds: Counter[Kind] = Counter()
         self._options = options
         asked = {name for key in ("text_column", "label_column") if (name := options.get(key))}
         self.format = options.get("format") or _format_of(source)
@@ -93,14 +103,20 @@ class Reader(Iterator[Example]):
         self._refuse_nothing(sample)
         self.columns = self._choose(table.columns, sample, table.note)
 
+    @property
+    def skipped_count(self) -> int:
+        """Rows left out so far, of every kind."""
+        return self.skipped_kinds.total()
+
     def __next__(self) -> Example:
         for item in self._items:
+            if isinstance(item, Flaw):
+                self._handle(item, item.reason, item.kind)
+                continue
             try:
-                if isinstance(item, Flaw):
-                    raise InputError(item.reason)
                 return self._example(item)
             except InputError as error:
-                self._handle(item, str(error))
+                self._handle(item, str(error), "empty" if isinstance(error, _EmptyError) else "unreadable")
         raise StopIteration
 
     def _refuse_nothing(self, sample: Collection[Item]) -> None:
@@ -125,13 +141,14 @@ class Reader(Iterator[Example]):
         why = f"{columns.why}; {note}" if note else columns.why
         return Columns(columns.text, columns.label, why, self._header)
 
-    def _handle(self, item: Item, reason: str, *, final: bool = False) -> None:
-        if final or self._options.get("on_error", "raise") != "skip":
+    def _handle(self, item: Item, reason: str, kind: Kind = "unreadable", *, final: bool = False) -> None:
+        asked = self._options.get("on_error")
+        if final or asked in _STOP or (asked is None and kind == "unreadable"):
             shown = f" (record {item.number})" if item.row != item.number + self._header else ""
             raise InputError(f"{self.source}, row {item.row}{shown}: {reason}")
-        self.skipped_count += 1
-        if len(self.skipped) < LISTED:
-            self.skipped.append(Skipped(item.row, reason))
+        self.skipped_kinds[kind] += 1
+        if self.skipped_kinds[kind] <= LISTED:
+            self.skipped.append(Skipped(item.row, reason, kind))
 
     def _example(self, record: Record) -> Example:
         text = _value(record, self.columns.text)
@@ -141,9 +158,7 @@ class Reader(Iterator[Example]):
         wanted = self.columns.label
         allow_empty = self._options.get("allow_empty")
         if not text.strip() and not (wanted is None if allow_empty is None else allow_empty):
-            raise InputError(
-                f"the text in {self.columns.text!r} is empty; remove the row, or skip such rows: --on-error skip"
-            )
+            raise _EmptyError(f"the text in {self.columns.text!r} is empty; remove the row")
         return Example(record.row, text, self._labels(record, wanted) if wanted else None, record.fields)
 
     def _labels(self, record: Record, column: str) -> tuple[str, ...]:
@@ -202,5 +217,5 @@ def _format_of(source: Source) -> str:
         return _SUFFIXES[suffix]
     if suffix in ("", ".txt"):
         first = next(source.lines(), None)
-        return "fasttext" if first and first.text.startswith(LABEL_PREFIX) else "lines"
+        return "fasttext" if first and first.text.lstrip().startswith(LABEL_PREFIX) else "lines"
     raise InputError(f"{source.name}: no data format goes with {suffix!r}; name one of {', '.join(FORMATS.names())}")

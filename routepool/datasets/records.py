@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from routepool.datasets.sources import Line, Source
 from routepool.errors import InputError
@@ -13,6 +13,10 @@ from routepool.registry import Extra, Registry
 
 SAMPLE = 100  # records looked at before columns and headers are decided
 LABEL_PREFIX = "__label__"
+# What fastText itself takes for the end of a word; other spaces, such as U+00A0, may stand in a label.
+_FASTTEXT_LABEL = re.compile(rf"{LABEL_PREFIX}([^ \t\n\v\f\r]*)[ \t\n\v\f\r]*")
+# Rows of the last two kinds are left out, and counted, unless every row is wanted.
+Kind = Literal["unreadable", "empty", "repeated-header"]
 
 
 class Record(NamedTuple):
@@ -29,6 +33,7 @@ class Flaw(NamedTuple):
     row: int
     number: int
     reason: str
+    kind: Kind = "unreadable"
 
 
 Item = Record | Flaw
@@ -106,13 +111,13 @@ def _each(lines: Iterable[Line], parse: Callable[[str], dict[str, Any]], *, keep
 
 
 def _fasttext(line: str) -> dict[str, Any]:
-    labels, rest = [], line.lstrip()
-    while rest.startswith(LABEL_PREFIX):
-        label, _, rest = rest.partition(" ")
-        if label == LABEL_PREFIX:
+    labels, start = [], len(line) - len(line.lstrip())
+    while found := _FASTTEXT_LABEL.match(line, start):
+        if not found[1]:
             raise InputError(f"{LABEL_PREFIX} without a name; write {LABEL_PREFIX}NAME")
-        labels.append(label.removeprefix(LABEL_PREFIX))
-    return {"label": labels, "text": rest}
+        labels.append(found[1])
+        start = found.end()
+    return {"label": labels, "text": line[start:]}
 
 
 _TANG = ("user", "product", "rating", "text")

@@ -18,6 +18,7 @@ from routepool.explaining.passes import LevelPass, batches, levels_of, watch
 from routepool.explaining.removal import sentence_of
 from routepool.explaining.subject import Subject
 from routepool.pieces import Words, words_of
+from routepool.probabilities import check_finite
 from routepool.text import Encoded
 
 Floats = NDArray[np.floating[Any]]
@@ -61,6 +62,7 @@ def explain(
     asked = None if label is None else subject.place(label)
     targets = shares.argmax(1) if asked is None else np.full(len(texts), asked)
     scores = importance(subject, encoded, targets.astype(np.int64), method=method)
+    check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
     return [
         Explanation(
             text=text,
@@ -71,6 +73,7 @@ def explain(
             aggregator=_name(subject),
             levels=_levels(one, found, of_levels, iterations=iterations),
             unread=one.cut_words,
+            known=subject.tokenizer.known(one),
         )
         for text, one, labels, of_text, target, found, of_levels in zip(
             texts, encoded, subject.predicted(shares), shares, targets.tolist(), scores, rounds, strict=True

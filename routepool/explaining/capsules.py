@@ -17,6 +17,7 @@ from routepool.explaining.parts import ROUTING, units_of
 from routepool.explaining.passes import batches, levels_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
 from routepool.explaining.subject import Subject
+from routepool.probabilities import check_finite
 from routepool.text import Encoded
 
 
@@ -142,8 +143,9 @@ def _effects(subject: Subject, encoded: Sequence[Encoded]) -> list[tuple[NDArray
     shares: list[Any] = [0.0] * depth
     lost: list[Any] = [0.0] * depth
     with torch.no_grad():
-        for _, ids, mask in batches(subject.model, encoded):
+        for batch, ids, mask in batches(subject.model, encoded):
             seen = watch(subject.model, ids, mask)
+            check_finite(seen.logits.numpy(force=True), batch.rows)
             for place, level in enumerate(seen.levels):
                 capsules = units_of(level)
                 shape = mask.shape[: mask.ndim - place - 1]

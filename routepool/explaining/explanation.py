@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from routepool.errors import InputError
+from routepool.unread import Reading
 
 FORMAT_VERSION = 1
 
@@ -58,6 +59,7 @@ class Explanation:
         aggregator: registered name of the layer that the weights come from.
         levels: sentences first, then words; a model of one level has words only.
         unread: words of the text that the model did not read, being too many.
+        known: words among those read that the model knows; with none the prediction means nothing. None if not told.
 
     >>> good = Unit(2, 6, (0.9, 0.1), 1.5)
     >>> shown = Explanation("A good day", ("pos",), {"neg": 0.1, "pos": 0.9}, "pos", "message", "routing",
@@ -74,6 +76,12 @@ class Explanation:
     aggregator: str
     levels: tuple[UnitLevel, ...]
     unread: int = 0
+    known: int | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """How much of the text was read; what is not told counts as known."""
+        return Reading(self.unread, len(self.words) if self.known is None else self.known)
 
     @property
     def words(self) -> tuple[Unit, ...]:

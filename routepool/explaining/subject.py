@@ -15,7 +15,7 @@ from routepool.errors import unknown
 from routepool.inference import depth_of
 from routepool.model import Classifier
 from routepool.persistence import SavedModel
-from routepool.probabilities import chosen, probabilities
+from routepool.probabilities import check_finite, chosen, probabilities
 from routepool.text import UNKNOWN, Encoded, TextReader, Tokenizer
 
 Floats = NDArray[np.floating]
@@ -57,6 +57,7 @@ class Subject:
 
     def probabilities(self, logits: Floats) -> NDArray[np.float64]:
         """Calibrated, as the predictor gives them."""
+        check_finite(logits)
         return probabilities(logits, temperature=self.temperature, multi_label=self.multi_label)
 
     def predicted(self, shares: Floats) -> list[tuple[str, ...]]:

@@ -1,7 +1,6 @@
 """What a model folder holds; config.json is the part of it that is neither words nor weights."""
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
@@ -10,6 +9,7 @@ from routepool.config import ModelConfig, TrainingConfig
 from routepool.errors import InputError, unknown
 from routepool.model import Classifier
 from routepool.persistence.manifest import FORMAT_VERSION
+from routepool.probabilities import check_calibration
 from routepool.text import TextReader
 
 Values = dict[str, Any]
@@ -39,11 +39,7 @@ class Description:
         distinct = isinstance(self.labels, tuple) and len({label for label in self.labels if isinstance(label, str)})
         _check("labels", "different strings, at least one", self.labels, distinct and distinct == len(self.labels))
         _check("multi_label", "true or false", self.multi_label, isinstance(self.multi_label, bool))
-        _check("temperature", "a finite number above 0", self.temperature, _number(self.temperature, above=0))
-        shares = isinstance(self.thresholds, tuple) and len(self.thresholds) == len(self.labels)
-        shares = shares and all(_number(share) and 0 <= share <= 1 for share in self.thresholds or ())
-        wanted = f"null or {len(self.labels)} numbers from 0 to 1, one for each label"
-        _check("thresholds", wanted, self.thresholds, self.thresholds is None or shares)
+        check_calibration(self.temperature, self.thresholds, len(self.labels))
         _check("columns", "null or a table", self.columns, self.columns is None or isinstance(self.columns, Mapping))
         _check("provenance", "a table", self.provenance, isinstance(self.provenance, Mapping))
 
@@ -97,10 +93,6 @@ class SavedModel(Description):
 def _check(name: str, wanted: str, value: Any, right: object) -> None:
     if not right:
         raise InputError(f"{name} must be {wanted}, got {value!r:.80}")
-
-
-def _number(value: Any, *, above: float = -math.inf) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and above < value <= sys.float_info.max
 
 
 def _plain(value: Any) -> Any:

@@ -82,6 +82,13 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def foreign(path: Path, otherwise: str) -> InputError:
+    """The error for a file in the way that is not known to be ours."""
+    return InputError(
+        f"{path}: routepool did not write it, or {otherwise}; move it away or choose another folder, it is not replaced"
+    )
+
+
 def read_file(path: Path, *, at_most: int) -> bytes:
     """The content of a regular file; a longer one is refused unread."""
     try:

@@ -18,6 +18,7 @@ from routepool.persistence.card import render
 from routepool.persistence.description import Description, SavedModel
 from routepool.persistence.files import (
     Entry,
+    foreign,
     parse_json,
     stat_folder,
     sync_folder,
@@ -27,7 +28,7 @@ from routepool.persistence.files import (
     write_file,
     writing,
 )
-from routepool.persistence.manifest import MANIFEST, check_version, read_entry, read_manifest, seal
+from routepool.persistence.manifest import MANIFEST, check_version, has_manifest, read_entry, read_manifest, seal
 from routepool.persistence.tensors import parse, stream
 from routepool.pieces import read_tokenizer
 
@@ -104,7 +105,7 @@ def check_free(folder: Folder, *, force: bool = False) -> None:
 
     Args:
         folder: RUN, which need not exist.
-        force: a model may be replaced, a folder in the place of a file still not.
+        force: a model may be replaced; a file that routepool did not write, or a folder in the place of one, not.
     """
     folder = Path(folder)
     if folder.exists():
@@ -118,6 +119,8 @@ def check_free(folder: Folder, *, force: bool = False) -> None:
     if taken and not force and not unfinished:
         held = "a finished model" if taken[0] == MANIFEST else taken[0]
         raise InputError(f"{folder}: it holds {held} already; choose another folder, or use --force to replace it")
+    if taken and not unfinished and not has_manifest(folder):
+        raise foreign(folder / taken[0], f"the {MANIFEST} that says so is missing or damaged")
 
 
 def _settle(folder: Path) -> None:

@@ -37,6 +37,16 @@ def read_manifest(folder: Path, names: Collection[str]) -> list[Entry]:
     return entries
 
 
+def has_manifest(folder: Path) -> bool:
+    """Did routepool write the manifest there, in this format or another? Its digest tells."""
+    path = folder / MANIFEST
+    try:
+        values = parse_json(path, read_file(path, at_most=_AT_MOST))
+    except InputError:
+        return False
+    return bool(values.pop("sha256", None) == _digest(values))
+
+
 def read_entry(folder: Path, entry: Entry) -> tuple[Path, bytes]:
     """The content a manifest promises, and where it was.
 

@@ -18,12 +18,13 @@ from routepool.inference import logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, SavedModel
 from routepool.probabilities import fit_temperature, probabilities, tune_thresholds
-from routepool.text import TextReader, Tokenizer, Truncation
+from routepool.text import TextReader, Tokenizer
 from routepool.training.hooks import Hook, StartReport
 from routepool.training.loop import DivergedError, Examples, Trainer
 from routepool.training.objective import Objective, balanced_weights, is_labelled
 from routepool.training.optimizer import embedding_of
 from routepool.training.progress import Progress
+from routepool.unread import Truncation
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +247,7 @@ def _weights_of_phrases(examples: Sequence[Example], preset: Preset) -> list[flo
 def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
     """The same ratios, so that an epoch's loss is that of a set in which each text stands as often as it weighs."""
     values = np.asarray(weights, dtype=np.float64)
+    values = np.ldexp(values, -np.frexp(values.max())[1])  # exact; the sum of very large ones would not be finite
     scaled: NDArray[np.float32] = (values * (len(values) / values.sum())).astype(np.float32)
     return scaled
 

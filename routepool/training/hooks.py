@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routepool.registry import Extra, Registry
-from routepool.text import Truncation
+from routepool.unread import Truncation
 from routepool.vectors import Coverage
 
 
@@ -43,6 +43,7 @@ class EpochReport:
     loss: float  # mean over the epoch's batches
     score: float
     best_score: float
+    is_best: bool  # so far, in the life of the run and not of the process; never where the last epoch is kept
     examples_per_second: float
     seconds: float
     waited: float  # seconds in which training waited for its data

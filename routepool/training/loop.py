@@ -147,6 +147,7 @@ class Trainer:
             loss=float(np.mean(losses)) if losses else float("nan"),
             score=score,
             best_score=self.progress.best_score,
+            is_best=self.config.kept_epoch == "best" and self.progress.stale == 0,
             examples_per_second=examples / max(seconds, 1e-9),
             seconds=seconds,
             waited=batches.waited,

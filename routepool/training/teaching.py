@@ -145,6 +145,8 @@ def teacher_logits(
     for teacher in teachers:
         answers = np.array(list(watch(teacher.answers(texts, folder=folder))), dtype=np.float64)
         total += answers.reshape(total.shape)[:, [teacher.saved.labels.index(label) for label in labels]]
+        if not np.isfinite(total).all():
+            raise InputError(f"{teacher.name}: the teacher's answers are not finite numbers; take another teacher")
     mean = total / len(teachers)
     centred: Floats = (mean if multi_label else mean - mean.mean(1, keepdims=True)).astype(np.float32)
     return centred

@@ -22,7 +22,7 @@ class ProgressBar(Hook):
     def __init__(self, epochs: int, score: str = "score", *, console: Console | None = None) -> None:
         self._epochs, self._score = epochs, score
         self._console = console or Console(stderr=True, highlight=False)
-        self._dev, self._best = "-", -1.0
+        self._dev = "-"
         self._start, self._examples = 0.0, 0
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -65,8 +65,7 @@ class ProgressBar(Hook):
 
     def on_epoch(self, report: EpochReport) -> None:
         self._dev = f"{report.score:.3f}"
-        best = ", the best so far" if report.best_score > self._best else ""
-        self._best = report.best_score
+        best = ", the best so far" if report.is_best else ""
         left = duration((self._epochs - report.epoch - 1) * report.seconds)
         self.tell(
             f"epoch {report.epoch + 1}: loss {report.loss:.4f}, dev {self._score} {report.score:.4f}{best}; "

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from routepool.errors import InputError
+from routepool.errors import InputError, NotFiniteError
 from routepool.extras.serving.metrics import Metrics
 from routepool.extras.serving.refusals import RETRY, Refused
 from routepool.predictor import Predictor
@@ -172,6 +172,8 @@ class Lane:
 def _failure(error: Exception) -> Refused:
     if isinstance(error, InputError):
         return Refused(422, str(error))
+    if isinstance(error, NotFiniteError):
+        return Refused(500, str(error))
     # Without the message, which may quote a text.
     logger.error("the model failed with %s; --verbose shows more", type(error).__name__)
     logger.debug("the error in full", exc_info=error)

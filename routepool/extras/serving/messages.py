@@ -62,6 +62,8 @@ class PredictionAnswer(BaseModel):
 
     labels: list[str]
     probabilities: dict[str, float]
+    unread: int = Field(description="Words behind the model's limits, which it did not read.")
+    known: int = Field(description="Words among those read that the model knows; with none the labels mean nothing.")
 
 
 class Predictions(BaseModel):

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from routepool.errors import InputError
+from routepool.errors import InputError, NotFiniteError
 from routepool.explaining import METHODS, Subject
 from routepool.explaining.methods import usual_method
 from routepool.extras.serving.lane import Lane, Question
 from routepool.extras.serving.metrics import Metrics
 from routepool.predictor import Predictor, load, of_saved
-from routepool.probabilities import chosen
+from routepool.results import Prediction
 from routepool.serving import Service
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,10 @@ def load_model(run: str) -> Loaded:
     if saved is None:
         raise InputError(f"{run}: an exported model cannot be served; give the folder it was exported from")
     explainer = of_saved(replace(saved, classifier=deepcopy(saved.classifier)))
-    predictor.predict_proba([_TRIAL])
+    try:
+        predictor.predictions([_TRIAL])
+    except NotFiniteError as error:
+        raise InputError(f"{run}: {NotFiniteError(0, 'a text it was tried with')}") from error
     layer = saved.classifier.levels[-1].aggregator
     description = {
         "model": Path(run).resolve().name,
@@ -65,7 +68,7 @@ def load_model(run: str) -> Loaded:
 def _works(model: Predictor, method: str) -> bool:
     try:
         model.explain([_TRIAL], method=method)
-    except InputError:
+    except (InputError, NotFiniteError):
         return False
     return True
 
@@ -135,9 +138,11 @@ def compute(model: Predictor, question: Question, texts: Sequence[str]) -> list[
         shown = model.explain(texts, method=question.method, label=question.label, iterations=question.rounds)
         return [each.to_json() for each in shown]
     if question.kind == "encode":
-        return [json.dumps(vector, allow_nan=False) for vector in model.encode(texts).tolist()]
-    shares = model.predict_proba(texts)
-    return [
-        json.dumps({"labels": labels, "probabilities": dict(zip(model.labels, of_text, strict=True))}, allow_nan=False)
-        for labels, of_text in zip(chosen(shares, model.labels, model.thresholds), shares.tolist(), strict=True)
-    ]
+        encodings = model.stream_encodings(texts)  # which warns of nothing: that would be seen by nobody here
+        return [json.dumps(one.vector.tolist(), allow_nan=False) for one in encodings]
+    return [json.dumps(_answer(model, one), allow_nan=False) for one in model.predictions(texts)]
+
+
+def _answer(model: Predictor, prediction: Prediction) -> dict[str, Any]:
+    shares = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
+    return {"labels": prediction.labels, "probabilities": shares, **prediction.reading._asdict()}

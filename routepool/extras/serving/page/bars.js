@@ -1,6 +1,7 @@
 // The probabilities of the labels.
 
 import { counted, copyOf, make, paint, percent } from "./dom.js";
+import { cautionsOf } from "./explanation.js";
 
 const FEW = 8; // labels that stand in the model's order; of more, the likeliest
 
@@ -28,12 +29,13 @@ export class Bars {
   }
 
   /** `others`, if given, are the probabilities that these are compared with. */
-  show({ predicted, probabilities, note }, others) {
+  show({ predicted, probabilities, note, ...reading }, others) {
     const shares = Object.entries(probabilities);
     const likeliest = shares.toSorted((one, other) => other[1] - one[1]);
     const shown = shares.length <= FEW ? shares : this.whole ? likeliest : likeliest.slice(0, FEW);
     const rows = shown.map(([label, share]) => this.row(label, share, predicted.includes(label), others?.[label]));
     this.place.replaceChildren(make("h2", {}, "Probabilities"), make("ul", {}, ...rows));
+    for (const { sentence } of cautionsOf(reading)) this.place.append(make("p", { class: "hint caution" }, sentence));
     if (note) this.place.append(make("p", { class: "hint" }, note));
     if (shares.length > shown.length) this.place.append(this.more(shares.length, arguments));
   }

@@ -18,6 +18,21 @@ export function slicer(text) {
   return (start, end) => text.slice(places[start], places[end]);
 }
 
+/** What the model could not read or know of a text, in sentences and, for a table, in a few words. */
+export function cautionsOf({ unread = 0, known = null }) {
+  const cautions = [];
+  if (unread) {
+    const number = unread.toLocaleString("en");
+    const left = `${number} more words were not read: the text is longer than the model’s limit.`;
+    cautions.push({ sentence: left, brief: `${number} unread` });
+  }
+  if (known === 0) {
+    const unknown = "The model knows no word of this text: its probabilities mean nothing.";
+    cautions.push({ sentence: unknown, brief: "no known word" });
+  }
+  return cautions;
+}
+
 export const roundsOf = ({ levels }) => Math.max(1, ...levels.map((level) => level.units[0]?.rounds.length ?? 0));
 
 /** The weights of a unit in a round, counted from 0; the last ones where rounds were not asked for. */

@@ -2,6 +2,7 @@
 
 import { Refused, ask } from "./api.js";
 import { byId, counted, make, paint, percent, setOptions } from "./dom.js";
+import { cautionsOf } from "./explanation.js";
 import { readTable, textColumn, writeCsv } from "./table.js";
 
 const LARGEST = 50e6; // bytes; a browser holds it all
@@ -134,6 +135,7 @@ export class FileJob {
     if (result) {
       const largest = likelihood(result);
       label.append(result.labels.join(", ") || "none");
+      for (const { brief } of cautionsOf(result)) label.append(make("span", { class: "hint caution" }, brief));
       const fill = paint(make("div", { class: "fill" }), { share: `${100 * largest}%` });
       share.append(percent(largest), make("div", { class: "track" }, fill));
     } else {
@@ -153,9 +155,11 @@ export class FileJob {
     const shares = (result) => labels.map((label) => result?.probabilities[label] ?? "");
     const rows = this.results.map((result, place) => {
       const [label, share] = result ? [result.labels.join("|"), likelihood(result)] : ["", ""];
-      return [place + 1, this.texts[place], label, share, ...shares(result)];
+      const read = [result?.unread ?? "", result?.known ?? ""];
+      return [place + 1, this.texts[place], label, share, ...shares(result), ...read];
     });
-    const names = ["row", "text", "label", "probability", ...labels.map((label) => `probability of ${label}`)];
+    const each = labels.map((label) => `probability of ${label}`);
+    const names = ["row", "text", "label", "probability", ...each, "unread words", "known words"];
     const address = URL.createObjectURL(new Blob(["\ufeff", writeCsv([names, ...rows])], { type: "text/csv" }));
     make("a", { href: address, download: `${this.name.replace(/\.\w+$/, "")}-predictions.csv` }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10_000);

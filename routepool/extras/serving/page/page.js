@@ -3,7 +3,7 @@
 import { ask, hasKey, useKey } from "./api.js";
 import { capsuleColour, ramp } from "./colours.js";
 import { byId, counted, make, paint, percent, setOptions } from "./dom.js";
-import { ROUTING, owner, roundsOf, scalesOf, scoresMean, weightsMean } from "./explanation.js";
+import { ROUTING, cautionsOf, owner, roundsOf, scalesOf, scoresMean, weightsMean } from "./explanation.js";
 import { FileJob } from "./file.js";
 import { Slot } from "./slot.js";
 import { followTheme } from "./theme.js";
@@ -82,9 +82,10 @@ function notice(text) {
 
 /** The result in a sentence, for screen readers. */
 function say() {
-  const told = shown().map(({ predicted, probabilities }) => {
+  const told = shown().map(({ predicted, probabilities, ...reading }) => {
     const labels = predicted.map((label) => `${label}, ${percent(probabilities[label])}`);
-    return labels.join("; ") || "no label";
+    const cautions = cautionsOf(reading).map(({ sentence }) => `. ${sentence.slice(0, -1)}`);
+    return (labels.join("; ") || "no label") + cautions.join("");
   });
   byId("status").textContent = told.length ? `Predicted: ${told.join(". Second text: ")}.` : "";
 }

@@ -41,10 +41,6 @@ export class Reading {
     if (!first.units.length) {
       this.place.replaceChildren(make("p", { class: "hint" }, "There is no word in this text that could be read."));
     }
-    if (explanation.unread) {
-      const left = `${explanation.unread} more words were not read: the text is longer than the model’s limit.`;
-      this.place.append(make("p", { class: "hint unread" }, left));
-    }
     this.paint(settings);
   }
 

@@ -98,7 +98,7 @@ async function explanationOf(body, limits, signal) {
     throw new Refused(`This text has ${number(length)} characters, and the server takes ${number(most)}.`);
   }
   if (length <= explained) return (await ask("explain", body, signal)).results[0];
-  const { labels, probabilities } = (await ask("predict", { text: body.text }, signal)).results[0];
+  const { labels, ...told } = (await ask("predict", { text: body.text }, signal)).results[0];
   const note = `Words are shown of texts of up to ${number(explained)} characters; this one has ${number(length)}.`;
-  return { predicted: labels, probabilities, levels: [], note };
+  return { ...told, predicted: labels, levels: [], note };
 }
