@@ -43,7 +43,14 @@ _PROMETHEUS: Answers = {
 
 def build(service: Service, models: Models, gate: Gate, metrics: counting.Metrics) -> Guard:
     """The whole application, guarded."""
-    app = FastAPI(title="routepool", summary=_TITLE, version=routepool.__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="routepool",
+        summary=_TITLE,
+        version=routepool.__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirection would lead to whatever the Host header names
+    )
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     app.add_exception_handler(HTTPException, _tell_refused)
     # The guard asks for the key; this tells of it.

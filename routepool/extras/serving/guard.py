@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,6 +31,9 @@ HEADERS = {
 }
 OPEN = ("/", "/live", "/ready", "/docs", "/openapi.json")  # without a key: nothing of the model is told there
 ASSETS = "/assets/"
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9a-f:.]*:[0-9a-f:.]*)\]|(?P<name>[0-9a-z.-]+))(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
+)
 
 
 class Gate:
@@ -150,8 +154,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without its port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    """The name in a Host header, without its port; nothing for what is not of that form to the last character.
+
+    >>> [_name(host) for host in ("localhost:80", "[::1]", "[::1]evil.example", "127.0.0.1:80@evil.example")]
+    ['localhost', '::1', '', '']
+    """
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]) if found else ""
 
 
 def is_loopback(name: str) -> bool:
