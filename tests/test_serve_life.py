@@ -71,7 +71,7 @@ def test_a_drain_answers_what_was_accepted_and_ends_well(run: Path, kept: bool) 
 
 
 def test_a_drain_waits_for_a_long_answer_and_refuses_new_requests(run: Path) -> None:
-    with serving(run, "--max-explain-characters", 20_000) as server:
+    with serving(run, "--max-explain-characters", 20_000, "--max-explain-cost", 10_000_000) as server:
         body = json.dumps({"texts": ["great " * 1000] * 2, "method": "leave-one-out"}).encode()
         head = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         with server.connect() as busy, server.connect() as idle, server.connect() as late:

@@ -193,8 +193,8 @@ def test_without_a_key_only_loopback_names_are_answered(server: Running) -> None
     "host",
     [
         "[::1]evil.example", "[::1]:evil", "[::1].evil.example:80", "[::1", "[::1]]", "[[::1]]", "[::1%25lo]",
-        "[127.0.0.1]", "[localhost]", "localhost:evil", "localhost:80:evil", "127.0.0.1:80@evil.example", "evil.example@localhost",
-        "localhost:80/evil", "127.0.0.1:80,evil.example", "localhost:٨٠", "[]", ":80",
+        "[127.0.0.1]", "[localhost]", "localhost:evil", "localhost:80:evil", "127.0.0.1:80@evil.example",
+        "evil.example@localhost", "localhost:80/evil", "127.0.0.1:80,evil.example", "localhost:٨٠", "[]", ":80",
     ],
 )  # fmt: skip
 def test_a_name_that_only_begins_like_a_loopback_one_is_not_answered(server: Running, host: str) -> None:

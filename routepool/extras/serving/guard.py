@@ -72,12 +72,14 @@ class Guard:
         try:
             self._check(scope["path"], Headers(scope=scope))
             body = await self._body(Headers(scope=scope), receive)
-            await self._app(scope, _replay(body, receive), answer.send)
+            await self._answer(scope, body, receive, answer)
         except Refused as error:
             await refusal(error)(scope, receive, answer.send)
         except ClientDisconnect:
             return
-        except Exception as error:
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # a panic of compiled code is no Exception
             # Without the message, which may quote a text.
             logger.error("a request failed with %s; --verbose shows more", type(error).__name__)
             logger.debug("the error in full", exc_info=error)
@@ -104,6 +106,19 @@ class Guard:
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         given = headers.get("x-api-key") or (bearer.strip() if kind.lower() == "bearer" else "")
         return self._key is not None and hmac.compare_digest(given.encode("latin-1"), self._key)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, answer: "_Answer") -> None:
+        """Let the application answer, unless the client leaves before it begins to: nobody computes for nobody."""
+        answering = asyncio.ensure_future(self._app(scope, _replay(body, receive), answer.send))
+        leaving = asyncio.ensure_future(receive())  # the body has been read: all that can come is the end
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done() and not answer.status:
+                raise ClientDisconnect
+            await answering
+        finally:
+            answering.cancel()
+            leaving.cancel()
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._limits.body_bytes

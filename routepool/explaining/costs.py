@@ -1,0 +1,73 @@
+"""What explaining a text costs, known before it is begun: in words that would have to be read to predict as long."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from routepool.explaining.methods import METHODS, STEPS, usual_method
+from routepool.explaining.passes import levels_of
+from routepool.explaining.subject import Subject
+from routepool.pieces import words_of
+from routepool.text import Encoded
+
+READING, SLOPE = 1, 3  # of a word: read, and read with the gradient that comes back
+SENTENCE = 2  # of a sentence's vector, read again: it is wider than a word's
+WHOLE = 1  # every explanation begins with what the model says of the whole text
+
+
+class Size(NamedTuple):
+    """What the cost of a text depends on."""
+
+    units: int  # that the model reads: words, or pieces of them
+    words: int
+    sentences: int  # 0 for a text read as one sequence
+    capsules: int
+
+    @classmethod
+    def of(cls, subject: Subject, encoded: Encoded) -> "Size":
+        """The size of one text."""
+        sentences = len(encoded.lengths) if subject.depth > 1 else 0
+        words = int(words_of(encoded).of_pieces.max(initial=-1)) + 1
+        return cls(len(encoded.ids), words, sentences, levels_of(subject.model)[0].aggregator.units)
+
+
+def _by_leaving_out(size: Size) -> int:
+    return (size.words + size.sentences) * size.units * READING
+
+
+def _by_removing_capsules(size: Size) -> int:
+    return size.units * READING + size.sentences * size.capsules * size.sentences * SENTENCE
+
+
+# Names of `METHODS` -> what the method reads of a text.
+COSTS: dict[str, Callable[[Size], int]] = {
+    "message": lambda size: size.units * SLOPE,  # no gradient, but every message is built
+    "capsule": _by_removing_capsules,
+    "gradient-message": lambda size: size.units * SLOPE,
+    "gradient": lambda size: size.units * SLOPE,
+    "integrated-gradients": lambda size: size.units * SLOPE * STEPS,
+    "leave-one-out": _by_leaving_out,
+}
+
+
+def costs_of(subject: Subject, texts: Sequence[str], *, method: str | None = None) -> list[int]:
+    """About how many words a model reads to explain each text; to predict it, it reads each of its words once.
+
+    Args:
+        subject: the model.
+        texts: raw.
+        method: a name of `METHODS`; None for the usual one. One of which no cost is known counts as leave-one-out.
+
+    >>> from routepool.config import ModelConfig
+    >>> from routepool.model import Classifier
+    >>> from routepool.text import Tokenizer
+    >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)
+    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
+    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
+    >>> [costs_of(subject, ["A good film", ""], method=method) for method in ("gradient", "leave-one-out")]
+    [[12, 0], [12, 0]]
+    """
+    method = method or usual_method(subject)
+    METHODS[method]  # an unknown name is refused
+    cost = COSTS.get(method, _by_leaving_out)
+    sizes = [Size.of(subject, one) for one in subject.encode(texts)]
+    return [WHOLE * size.units + cost(size) for size in sizes]
