@@ -130,13 +130,13 @@ def test_a_model_on_a_pretrained_encoder_has_only_the_methods_that_work_on_it(
     assert set(METHODS.names()) - set(loaded.description["methods"]) == {"gradient", "integrated-gradients"}
     assert loaded.description["default_method"] == "leave-one-out"
     assert loaded.explainer.predict_proba(TEXTS) == pytest.approx(loaded.predictor.predict_proba(TEXTS), abs=1e-6)
-    ours, theirs = (
-        {parameter.data_ptr() for parameter in one.saved.classifier.parameters()}
-        for one in (loaded.predictor, loaded.explainer)
-        if one.saved is not None
-    )
+    models = (loaded.predictor, loaded.explainer, loaded.long_explainer)
+    classifiers = [one.saved.classifier for one in models if one.saved is not None]
+    assert len(set(map(id, classifiers))) == 3  # a thread each
+    ours, theirs, shared = ({parameter.data_ptr() for parameter in one.parameters()} for one in classifiers)
     assert ours
-    assert not ours & theirs  # a thread each
+    assert not ours & theirs
+    assert shared == theirs  # a third needs no memory
 
 
 def test_state_and_metrics_are_told(server: Running) -> None:

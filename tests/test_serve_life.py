@@ -108,8 +108,8 @@ def _long(words: int = 400) -> dict[str, Any]:
 
 
 def _is_explaining(server: Running) -> bool:
-    """Has the first turn of an explanation begun?"""
-    return b'routepool_batch_texts_count{lane="explanations"} 0.0' not in server.get("/metrics").body
+    """Has the first turn of a long explanation begun?"""
+    return b'routepool_batch_texts_count{lane="long explanations"}' in server.get("/metrics").body
 
 
 def test_a_long_explanation_holds_up_neither_a_short_one_nor_the_end(run: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,14 @@ class Loaded:
 
     Args:
         predictor: for predictions and encodings.
-        explainer: the same weights in a copy, so that a long explanation holds up no prediction.
+        explainer: the same weights in a copy, so that an explanation holds up no prediction.
+        long_explainer: another module on the weights of that copy, so that a long explanation holds up no short one.
         description: what `/labels` tells.
     """
 
     predictor: Predictor
     explainer: Predictor
+    long_explainer: Predictor
     description: dict[str, Any]
 
 
@@ -51,6 +54,7 @@ def load_model(run: str) -> Loaded:
     if saved is None:
         raise InputError(f"{run}: an exported model cannot be served; give the folder it was exported from")
     explainer = of_saved(replace(saved, classifier=deepcopy(saved.classifier)))
+    long_explainer = _sharing(explainer)
     predictor.predict_proba([_TRIAL])
     layer = saved.classifier.levels[-1].aggregator
     description = {
@@ -64,7 +68,15 @@ def load_model(run: str) -> Loaded:
         "methods": [name for name in METHODS.names() if _works(explainer, name)],
         "default_method": usual_method(Subject.of(saved)),
     }
-    return Loaded(predictor, explainer, description)
+    return Loaded(predictor, explainer, long_explainer, description)
+
+
+def _sharing(model: Predictor) -> Predictor:
+    """The same model to be used by another thread: what is watched and changed is its own, the weights are not."""
+    assert model.saved is not None
+    own = model.saved.classifier
+    shared = {id(tensor): tensor for tensor in chain(own.parameters(), own.buffers())}
+    return of_saved(replace(model.saved, classifier=deepcopy(own, shared)))
 
 
 def _works(model: Predictor, method: str) -> bool:
@@ -91,33 +103,30 @@ class Models:
         self._reloads: set[asyncio.Task[dict[str, Any]]] = set()
         self.description = loaded.description
         limits = service.limits
+        asked: dict[str, Any] = {"compute": compute, "start": self._set_threads, "metrics": metrics}
         self.answers = Lane(
             "answers",
-            compute,
-            loaded.predictor,
+            model=loaded.predictor,
             batch=BATCH_TEXTS,
             turn=TURN_CHARACTERS,
             queue=limits.queue,
             pace=SECONDS_A_CHARACTER,
-            start=self._set_threads,
-            metrics=metrics,
+            **asked,
         )
-        self.explanations = Lane(
-            "explanations",
-            compute,
-            loaded.explainer,
-            batch=limits.explained_texts,
-            turn=TURN_WORDS,
-            queue=limits.queue * limits.explained_texts // limits.texts,
-            pace=SECONDS_A_WORD,
-            start=self._set_threads,
-            metrics=metrics,
-        )
+        asked |= {
+            "batch": limits.explained_texts,
+            "turn": TURN_WORDS,
+            "queue": limits.queue * limits.explained_texts // limits.texts,
+            "pace": SECONDS_A_WORD,
+        }
+        self.explanations = Lane("explanations", model=loaded.explainer, **asked)
+        self.long_explanations = Lane("long explanations", model=loaded.long_explainer, **asked)
+        self._lanes = (self.answers, self.explanations, self.long_explanations)
 
     @property
     def is_alive(self) -> bool:
         """Is there a thread to answer each kind of request?"""
-        return self.answers.is_alive and self.explanations.is_alive
+        return all(lane.is_alive for lane in self._lanes)
 
     async def ask(self, question: Question, texts: Sequence[str]) -> list[str]:
         """The results of a request's texts, each as JSON; refused late if they take too long."""
@@ -128,7 +137,8 @@ class Models:
                 return await self.answers.ask(question, texts)
             costs = list(map(int, await self.answers.ask(Question("cost", question.method), texts)))
             self._check_cost(sum(costs), question.method or self.description["default_method"])
-            return await self.explanations.ask(question, texts, costs)
+            lane = self.explanations if sum(costs) <= TURN_WORDS else self.long_explanations
+            return await lane.ask(question, texts, costs)
 
     def _check_cost(self, cost: int, method: str) -> None:
         most = self._service.limits.explained_cost
@@ -157,6 +167,7 @@ class Models:
                 logger.warning("the old model stays: %s", error)
                 raise
             self.answers.model, self.explanations.model = loaded.predictor, loaded.explainer
+            self.long_explanations.model = loaded.long_explainer
             self.description = loaded.description
             self._metrics.reloads.labels("loaded").inc()
             return self.description
@@ -169,11 +180,10 @@ class Models:
     def close(self, seconds: float) -> bool:
         """Compute and load no further. Has every thread ended within this time?"""
         end = time.monotonic() + seconds
-        lanes = (self.answers, self.explanations)
-        for lane in lanes:
+        for lane in self._lanes:
             lane.close()
         self._loader.shutdown(wait=False, cancel_futures=True)
-        ended = [lane.join(max(0.0, end - time.monotonic())) for lane in lanes]
+        ended = [lane.join(max(0.0, end - time.monotonic())) for lane in self._lanes]
         loading = [self._loading] if self._loading else []
         return all(ended) and not wait(loading, max(0.0, end - time.monotonic())).not_done
 
