@@ -197,6 +197,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
     assert "no such address" in refused("serve", tmp_path, "--host", "no.such.host.invalid")
     assert call("serve", tmp_path, "--port", 99_999).code == 2
     assert call("serve", tmp_path, "--max-texts", 0).code == 2
+    assert call("serve", tmp_path, "--threads", 10**11).code == 2
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -218,5 +219,12 @@ def test_a_weak_key_is_refused(run: Path, tmp_path: Path) -> None:
 
 def test_help_teaches() -> None:
     shown = succeed("serve", "--help").out
-    for part in ("routepool serve runs/reviews", "curl", "--api-key-file", "--max-queue", "SIGTERM"):
+    for part in (
+        "routepool serve runs/reviews",
+        "curl",
+        "--api-key-file",
+        "--max-queue",
+        "--max-explain-cost",
+        "SIGTERM",
+    ):
         assert part in shown

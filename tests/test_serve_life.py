@@ -219,6 +219,25 @@ def test_control_c_drains_too(run: Path) -> None:
         assert (code, err) == (0, "")
 
 
+def test_control_c_twice_waits_for_nobody(run: Path) -> None:
+    with serving(run, "--max-explain-cost", 10**9) as server, ThreadPoolExecutor(1) as pool:
+        long = pool.submit(server.post, "/explain", _long())
+        until(lambda: _is_explaining(server))
+        server.process.send_signal(signal.SIGINT)
+        until(lambda: server.process.poll() is not None or not _listens(server))
+        code, _, err = server.stop(signal.SIGINT)
+        assert (code, err) == (0, "")
+        assert long.result().status in (200, 503)
+
+
+def _listens(server: Running) -> bool:
+    try:
+        server.connect().close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
 def test_a_new_model_is_taken_without_a_failed_request(run: Path, tmp_path: Path) -> None:
     """The model is replaced again and again while clients ask; every answer is that of one of the two models."""
     first, second = load(run).saved, tiny_model(seed=3)

@@ -23,7 +23,7 @@ def serve(
     api_key_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="A file whose one line is the key that clients must send.")
     ] = None,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Of the model's computations.")] = 1,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Of the model's computations.")] = 1,
     max_body_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.body_bytes,
     max_texts: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.texts,
     max_characters: Annotated[int, typer.Option(metavar="N", min=1, help="Of a text.")] = _USUAL.text_characters,

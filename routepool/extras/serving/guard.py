@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from routepool.extras.serving.metrics import Metrics
-from routepool.extras.serving.refusals import RETRY, Refused, refusal
+from routepool.extras.serving.refusals import RETRY, STOPPING, Refused, refusal
 from routepool.serving import Limits
 
 logger = logging.getLogger(__name__)
@@ -77,8 +77,9 @@ class Guard:
             await refusal(error)(scope, receive, answer.send)
         except ClientDisconnect:
             return
-        except asyncio.CancelledError:
-            raise
+        except asyncio.CancelledError:  # the server was told again to stop, and waits for nobody
+            if not answer.status:
+                await refusal(Refused(503, STOPPING, RETRY))(scope, receive, answer.send)
         except BaseException as error:  # a panic of compiled code is no Exception
             # Without the message, which may quote a text.
             logger.error("a request failed with %s; --verbose shows more", type(error).__name__)
@@ -91,7 +92,7 @@ class Guard:
 
     def _check(self, path: str, headers: Headers) -> None:
         if self._gate.draining and path != "/live":
-            raise Refused(503, "the server is about to stop; ask another, or try again in a moment", RETRY)
+            raise Refused(503, STOPPING, RETRY)
         if self._gate.connections() > self._limits.connections:
             raise Refused(503, "too many connections are open; try again in a moment", {**RETRY, "Connection": "close"})
         if self._key is None:

@@ -10,13 +10,12 @@ from contextlib import asynccontextmanager
 from routepool.errors import InputError
 from routepool.extras.serving.jobs import Job, Part, Question
 from routepool.extras.serving.metrics import Metrics
-from routepool.extras.serving.refusals import RETRY, Refused
+from routepool.extras.serving.refusals import RETRY, STOPPING, Refused
 from routepool.predictor import Predictor
 
 logger = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.003  # a request waits this long for others to share its turn
-_STOPPING = "the server is about to stop; ask another, or try again in a moment"
 
 Wanted = Callable[[], bool]
 # Texts -> the JSON of each text's result, or `Abandoned` as soon as nobody wants them.
@@ -97,7 +96,7 @@ class Lane:
         job = Job(question, texts, costs or list(map(len, texts)), asyncio.get_running_loop().create_future())
         with self._arrival:
             if self._closed or not self.is_alive:
-                raise Refused(503, _STOPPING, RETRY)
+                raise Refused(503, STOPPING, RETRY)
             if self._texts and self._texts + len(texts) > self.queue:
                 raise Refused(503, "too many texts are waiting; try again in a moment", RETRY)
             self._jobs.append(job)
@@ -172,7 +171,7 @@ class Lane:
             results = iter(self.compute(first.model, first.question, texts, lambda: self._is_wanted(parts)))
             return [[next(results) for _ in part.texts] for part in parts]
         except Abandoned:
-            return [Refused(503, _STOPPING, RETRY) for _ in parts]
+            return [Refused(503, STOPPING, RETRY) for _ in parts]
         except BaseException as error:  # a panic of compiled code is no Exception, and must not end the thread either
             if len(parts) > 1:
                 return [outcome for part in parts for outcome in self._computed([part])]
