@@ -8,10 +8,8 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cli_runs import sentences, train_tiny
@@ -102,140 +100,10 @@ def test_a_drain_waits_for_a_long_answer_and_refuses_new_requests(run: Path) -> 
         assert server.process.wait(30) == 0
 
 
-def _long(words: int = 400) -> dict[str, Any]:
-    """A request that costs 2.5 million words read: many turns of the thread that explains."""
-    return {"texts": ["great " * words] * 16, "method": "leave-one-out"}
-
-
-def _is_explaining(server: Running) -> bool:
-    """Has the first turn of a long explanation begun?"""
-    return b'routepool_batch_texts_count{lane="long explanations"}' in server.get("/metrics").body
-
-
-def test_a_long_explanation_holds_up_neither_a_short_one_nor_the_end(run: Path) -> None:
-    with serving(run, "--max-explain-cost", 10**9) as server, ThreadPoolExecutor(1) as pool:
-        long = pool.submit(server.post, "/explain", _long())
-        until(lambda: _is_explaining(server))
-        assert server.post("/explain", {"text": "a great film"}).status == 200
-        assert not long.done()
-        code, _, err = server.stop()
-        assert (code, err) == (0, "")
-        assert long.result().status in (200, 504)
-
-
-def test_the_dearest_explanation_that_is_taken_holds_up_no_short_one(run: Path) -> None:
-    """With the usual limits: what costs more is refused before it is begun, by what it costs and what is wanted."""
-    with serving(run) as server, ThreadPoolExecutor(1) as pool:
-        refused = server.post("/explain", _long())
-        assert refused.status == 422
-        assert "by leave-one-out costs as much as predicting 2566400 words, wanted at most 1000000" in refused.error
-        long = pool.submit(server.post, "/explain", _long(249))  # 16 x 249 x 250 = 996,000
-        until(lambda: _is_explaining(server) or long.done())
-        assert server.post("/explain", {"text": "a great film"}).status == 200
-        assert server.stop()[0] == 0
-        assert long.result().status in (200, 504)
-
-
-def test_the_end_waits_for_no_late_answer(run: Path) -> None:
-    """Requests that were told 504 long ago, and a queue full of them, are computed no further."""
-    with serving(run, "--max-explain-cost", 10**9, "--max-request-seconds", 0.5) as server:
-        with ThreadPoolExecutor(6) as pool:
-            answers = list(pool.map(lambda _: server.post("/explain", _long(2000 // 3)), range(6)))
-        assert {answer.status for answer in answers} <= {503, 504}
-        code, _, err = server.stop()
-        assert (code, err) == (0, "")
-
-
-UNSTOPPABLE = """
-import torch
-from routepool.extras.serving import models
-own = models.compute
-def compute(model, question, texts, *rest):
-    while "for ever" in texts:  # as compiled code that asks nobody
-        torch.mm(torch.ones(300, 300), torch.ones(300, 300))
-    return own(model, question, texts, *rest)
-models.compute = compute
-"""
-
-
-@pytest.mark.parametrize("path", ["/predict", "/explain", "/encode"])
-def test_a_computation_that_cannot_be_stopped_does_not_stop_the_end(run: Path, path: str) -> None:
-    with serving(run, "--max-request-seconds", 0.5, before=UNSTOPPABLE) as server:
-        assert server.post(path, {"text": "for ever"}).status == 504
-        code, _, err = server.stop()
-        assert (code, err) == (0, "")
-
-
-HANGING = """
-import threading
-from routepool.extras.serving import models, server
-own, calls = models.load_model, []
-def load_model(run):
-    calls.append(run)
-    if len(calls) > 1:
-        threading.Event().wait()
-    return own(run)
-models.load_model = server.load_model = load_model
-"""
-
-
-def test_a_folder_that_does_not_load_does_not_stop_the_end(run: Path) -> None:
-    with serving(run, before=HANGING) as server:
-        server.process.send_signal(signal.SIGHUP)
-        assert server.post("/predict", {"text": "a"}).status == 200
-        code, _, err = server.stop()
-        assert (code, err) == (0, "")
-
-
-PANICKING = """
-from routepool.text import TextReader
-own = TextReader.encode
-class Panic(BaseException):
-    pass
-def encode(self, texts, depth=1):
-    if "panic" in texts:
-        raise Panic("panic")
-    return own(self, texts, depth)
-TextReader.encode = encode
-"""
-
-
-def test_a_panic_of_compiled_code_fails_one_request_and_is_counted_and_logged(run: Path) -> None:
-    with serving(run, before=PANICKING) as server:
-        for path in ("/predict", "/explain", "/encode"):
-            answer = server.post(path, {"text": "panic"})
-            assert (answer.status, answer.error.partition(";")[0]) == (500, "the model failed on this request")
-            assert server.post(path, {"text": "a"}).status == 200
-            counted = f'routepool_requests_total{{path="{path}",status="500"}} 1.0'
-            assert counted.encode() in server.get("/metrics").body
-        assert server.get("/ready").status == 200
-        code, _, err = server.stop()
-        assert (code, err.count("error: the model failed with Panic")) == (0, 3)
-
-
 def test_control_c_drains_too(run: Path) -> None:
     with serving(run) as server:
         code, _, err = server.stop(signal.SIGINT)
         assert (code, err) == (0, "")
-
-
-def test_control_c_twice_waits_for_nobody(run: Path) -> None:
-    with serving(run, "--max-explain-cost", 10**9) as server, ThreadPoolExecutor(1) as pool:
-        long = pool.submit(server.post, "/explain", _long())
-        until(lambda: _is_explaining(server))
-        server.process.send_signal(signal.SIGINT)
-        until(lambda: server.process.poll() is not None or not _listens(server))
-        code, _, err = server.stop(signal.SIGINT)
-        assert (code, err) == (0, "")
-        assert long.result().status in (200, 503)
-
-
-def _listens(server: Running) -> bool:
-    try:
-        server.connect().close()
-    except ConnectionRefusedError:
-        return False
-    return True
 
 
 def test_a_new_model_is_taken_without_a_failed_request(run: Path, tmp_path: Path) -> None:
@@ -296,6 +164,18 @@ def test_a_bad_model_leaves_the_old_one(run: Path, tmp_path: Path) -> None:
         code, _, err = server.stop()
         assert code == 0
         assert err.count("warning: the old model stays: ") == 2
+
+
+def test_a_reload_goes_on_though_its_client_leaves(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(KEY, encoding="utf-8")
+    with serving(run, "--api-key-file", tmp_path / "key") as server:
+        save(run, tiny_model(seed=5), card={}, force=True)
+        with server.connect() as connection:
+            head = f"POST /reload HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\nContent-Length: 0\r\n\r\n"
+            connection.sendall(head.encode())
+        until(lambda: server.get("/labels", X_API_Key=KEY).json["labels"] == ["cold", "warm"])
+        code, _, err = server.stop()
+        assert (code, err) == (0, "")
 
 
 def test_sighup_loads_the_folder_again(run: Path) -> None:
