@@ -16,6 +16,8 @@ class Limits:
         text_characters: of each text.
         explained_texts: of a request for explanations, which cost a hundred times what a prediction costs.
         explained_characters: of each text to explain.
+        explained_cost: of a request for explanations, in words read: a prediction reads each word once, leaving
+            one out reads a text once for each of its words.
         queue: texts that may wait for the model, of all clients; for explanations fewer, as a request has fewer.
         connections: open at once.
         request_seconds: until a request has arrived whole, and from then until it is answered.
@@ -27,6 +29,7 @@ class Limits:
     text_characters: int = 20_000
     explained_texts: int = 16
     explained_characters: int = 5_000
+    explained_cost: int = 1_000_000
     queue: int = 1024
     connections: int = 512
     request_seconds: float = 30.0

@@ -94,7 +94,9 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 @contextmanager
-def serving(run: Path, *options: object, verbose: bool = False, core: int | None = None) -> Iterator[Running]:
+def serving(
+    run: Path, *options: object, verbose: bool = False, core: int | None = None, before: str = ""
+) -> Iterator[Running]:
     """`routepool serve` in a process of its own, on a free port, from its being ready on.
 
     Args:
@@ -102,9 +104,11 @@ def serving(run: Path, *options: object, verbose: bool = False, core: int | None
         options: of the command.
         verbose: show what it does in detail.
         core: of the processor, to which the server is bound.
+        before: Python that the process runs first, to change a part of it.
     """
     arguments = ["serve", run, "--port", 0, *options]
-    command = [sys.executable, "-m", "routepool", *(["--verbose"] if verbose else []), *map(str, arguments)]
+    start = ["-c", f"{before}\nfrom routepool.cli import main\nmain()"] if before else ["-m", "routepool"]
+    command = [sys.executable, *start, *(["--verbose"] if verbose else []), *map(str, arguments)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
     )

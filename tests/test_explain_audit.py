@@ -97,7 +97,7 @@ def test_search_is_never_worse_than_leaving_one_out(subject: Subject) -> None:
     for text in TEXTS[:4]:
         (encoded,) = subject.encode([text])
         target = int(logits_of(subject.model, [encoded]).argmax())
-        variants = without_each(encoded, np.arange(len(encoded.ids)))
+        variants = list(without_each(encoded, np.arange(len(encoded.ids))))
         evidence = subject.evidence_of(logits_without(subject, variants, "drop"), np.full(len(variants), target))
         start = by_score(-evidence)
         sizes = [1, 2, len(start) // 2]

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("fastapi", reason='needs pip install "routepool[serve]"')
 
 from routepool.errors import InputError
-from routepool.extras.serving.lane import Lane, Question
+from routepool.extras.serving.jobs import Question
+from routepool.extras.serving.lane import Abandoned, Compute, Lane, Wanted, within
 from routepool.extras.serving.metrics import Metrics
 from routepool.extras.serving.refusals import Refused
 
@@ -26,7 +27,7 @@ class Slow:
         self.threads: set[str] = set()
         self.go = threading.Event()
 
-    def __call__(self, model: Any, question: Question, texts: Sequence[str]) -> list[str]:
+    def __call__(self, model: Any, question: Question, texts: Sequence[str], wanted: Wanted) -> list[str]:
         self.batches.append(list(texts))
         self.threads.add(threading.current_thread().name)
         assert self.go.wait(10)
@@ -37,9 +38,9 @@ class Slow:
         return [f"{question.kind} {text} by {model}" for text in texts]
 
 
-def make(compute: Slow, **options: Any) -> Lane:
-    usual: dict[str, Any] = {"batch": 4, "queue": 100, "seconds": 10.0}
-    return Lane("test", compute, "A", start=lambda: None, metrics=Metrics(), **{**usual, **options})  # type: ignore[arg-type]
+def make(compute: Compute, **options: Any) -> Lane:
+    usual: dict[str, Any] = {"batch": 4, "turn": 1000, "queue": 100, "start": lambda: None}
+    return Lane("test", compute, "A", metrics=Metrics(), **{**usual, **options})  # type: ignore[arg-type]
 
 
 def play(scene: Callable[[], Any]) -> Any:
@@ -75,10 +76,31 @@ def test_requests_with_the_same_question_share_batches_and_keep_their_order() ->
     assert compute.threads == {"routepool-test"}
 
 
-def test_a_request_larger_than_a_batch_is_computed_alone() -> None:
+def test_a_request_larger_than_a_turn_is_computed_in_parts() -> None:
     compute = Slow()
     compute.go.set()
-    assert len(play(lambda: make(compute).ask(PREDICT, ["a"] * 9))) == 9
+    answer = play(lambda: make(compute, turn=6).ask(PREDICT, ["a", "bb", "ccc", "d" * 9, "e", "f", "g", "h", "i"]))
+    assert [each.split()[1] for each in answer] == ["a", "bb", "ccc", "d" * 9, "e", "f", "g", "h", "i"]
+    assert compute.batches == [["a", "bb", "ccc"], ["d" * 9], ["e", "f", "g", "h"], ["i"]]
+
+
+def test_a_long_request_gives_way_to_a_short_one_between_its_parts() -> None:
+    compute = Slow()
+
+    async def scene() -> None:
+        lane = make(compute, batch=1, pace=100.0)
+        long = asyncio.create_task(lane.ask(PREDICT, ["first", "2", "3"]))
+        while not compute.batches:
+            await asyncio.sleep(0.001)
+        short = asyncio.create_task(lane.ask(PREDICT, ["a"]))
+        await asyncio.sleep(0.01)
+        lane.model = "B"  # type: ignore[assignment]
+        compute.go.set()
+        assert await short == ["predict a by B"]
+        assert await long == ["predict first by A", "predict 2 by A", "predict 3 by A"]  # never two models
+
+    play(scene)
+    assert compute.batches == [["first"], ["a"], ["2"], ["3"]]
 
 
 def test_a_failure_stays_with_the_request_that_caused_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -129,15 +151,124 @@ def test_a_list_longer_than_the_queue_is_taken_when_nothing_waits() -> None:
 def test_a_late_request_is_given_up_and_not_computed() -> None:
     compute = Slow()
 
-    async def scene() -> None:
-        lane = make(compute, seconds=0.1)
-        first = await begin(lane, compute)
+    async def late(lane: Lane, question: Question, texts: Sequence[str]) -> None:
         with pytest.raises(Refused, match=r"504: not ready within 0\.1 seconds"):
-            await lane.ask(ENCODE, ["late"])
+            async with within(0.1):
+                await lane.ask(question, texts)
+
+    async def scene() -> None:
+        lane = make(compute, queue=2)
+        first = asyncio.create_task(late(lane, PREDICT, ["first"] * 9))
+        while not compute.batches:
+            await asyncio.sleep(0.001)
+        await asyncio.gather(first, late(lane, ENCODE, ["late"] * 2))
+        room = asyncio.create_task(lane.ask(PREDICT, ["next"] * 2))  # as the late ones wait no more
+        await asyncio.sleep(0.01)
         compute.go.set()
-        with pytest.raises(Refused, match="504"):
-            await first
-        assert await lane.ask(PREDICT, ["next"]) == ["predict next by A"]
+        assert await room == ["predict next by A"] * 2
 
     play(scene)
-    assert compute.batches == [["first"], ["next"]]
+    assert compute.batches == [["first"] * 4, ["next"] * 2]
+
+
+class Endless:
+    """Stands in for a model that computes until nobody wants it."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self, model: Any, question: Question, texts: Sequence[str], wanted: Wanted) -> list[str]:
+        if question != ENCODE:
+            return ["done"] * len(texts)
+        self.begun.set()
+        while wanted():
+            threading.Event().wait(0.001)
+        self.ended.set()
+        raise Abandoned
+
+
+async def _begin_endless(lane: Lane, compute: Endless) -> "asyncio.Task[list[str]]":
+    task = asyncio.create_task(lane.ask(ENCODE, ["text"]))
+    await asyncio.to_thread(compute.begun.wait, 10)
+    return task
+
+
+def test_what_nobody_waits_for_is_computed_no_further() -> None:
+    compute = Endless()
+
+    async def scene() -> list[str]:
+        lane = make(compute)
+        (await _begin_endless(lane, compute)).cancel()
+        return await lane.ask(PREDICT, ["next"])
+
+    assert play(scene) == ["done"]
+    assert compute.ended.is_set()
+
+
+def test_a_closed_lane_computes_no_further_and_its_thread_ends() -> None:
+    compute = Endless()
+
+    async def scene() -> None:
+        lane = make(compute)
+        task = await _begin_endless(lane, compute)
+        lane.close()
+        assert await asyncio.to_thread(lane.join, 10)
+        for asked in (task, lane.ask(PREDICT, ["late"])):
+            with pytest.raises(Refused, match="503: the server is about to stop"):
+                await asked
+
+    play(scene)
+    assert compute.ended.is_set()
+
+
+class Panic(BaseException):
+    """As compiled extensions raise it: no Exception."""
+
+
+@pytest.mark.parametrize("fault", [Panic, SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError, StopIteration])
+def test_whatever_a_model_raises_the_lane_goes_on(fault: type[BaseException], caplog: pytest.LogCaptureFixture) -> None:
+    def compute(model: Any, question: Question, texts: Sequence[str], wanted: Wanted) -> list[str]:
+        if "bad" in texts:
+            raise fault("a message that quotes the text: bad")
+        return [*texts]
+
+    async def scene() -> None:
+        lane = make(compute)
+        bad, good = await asyncio.gather(*(lane.ask(PREDICT, [text]) for text in ("bad", "a")), return_exceptions=True)
+        assert isinstance(bad, Refused)
+        assert bad.status_code == 500
+        assert good == ["a"]
+        assert lane.is_alive
+        assert await lane.ask(PREDICT, ["b"]) == ["b"]
+
+    play(scene)
+    assert fault.__name__ in caplog.text
+    assert "quotes the text" not in caplog.text
+
+
+def test_a_model_that_leaves_texts_out_fails_that_request_alone() -> None:
+    def compute(model: Any, question: Question, texts: Sequence[str], wanted: Wanted) -> list[str]:
+        return list(texts)[: 1 if question == ENCODE else None]
+
+    async def scene() -> None:
+        lane = make(compute)
+        with pytest.raises(Refused, match="500"):
+            await lane.ask(ENCODE, ["a", "b"])
+        assert await lane.ask(PREDICT, ["c", "d"]) == ["c", "d"]
+
+    play(scene)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_lane_without_its_thread_says_so() -> None:
+    def start() -> None:
+        raise SystemExit
+
+    async def scene() -> None:
+        lane = make(Slow(), start=start)
+        assert lane.join(10)
+        assert not lane.is_alive
+        with pytest.raises(Refused, match="503"):
+            await lane.ask(PREDICT, ["a"])
+
+    play(scene)

@@ -71,7 +71,7 @@ def test_a_drain_answers_what_was_accepted_and_ends_well(run: Path, kept: bool) 
 
 
 def test_a_drain_waits_for_a_long_answer_and_refuses_new_requests(run: Path) -> None:
-    with serving(run, "--max-explain-characters", 20_000) as server:
+    with serving(run, "--max-explain-characters", 20_000, "--max-explain-cost", 10_000_000) as server:
         body = json.dumps({"texts": ["great " * 1000] * 2, "method": "leave-one-out"}).encode()
         head = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         with server.connect() as busy, server.connect() as idle, server.connect() as late:
@@ -164,6 +164,18 @@ def test_a_bad_model_leaves_the_old_one(run: Path, tmp_path: Path) -> None:
         code, _, err = server.stop()
         assert code == 0
         assert err.count("warning: the old model stays: ") == 2
+
+
+def test_a_reload_goes_on_though_its_client_leaves(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(KEY, encoding="utf-8")
+    with serving(run, "--api-key-file", tmp_path / "key") as server:
+        save(run, tiny_model(seed=5), card={}, force=True)
+        with server.connect() as connection:
+            head = f"POST /reload HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\nContent-Length: 0\r\n\r\n"
+            connection.sendall(head.encode())
+        until(lambda: server.get("/labels", X_API_Key=KEY).json["labels"] == ["cold", "warm"])
+        code, _, err = server.stop()
+        assert (code, err) == (0, "")
 
 
 def test_sighup_loads_the_folder_again(run: Path) -> None:

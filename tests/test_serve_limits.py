@@ -185,7 +185,7 @@ def test_a_reader_who_does_not_read_is_left(run: Path) -> None:
 
 
 def test_an_answer_that_takes_too_long_is_given_up(run: Path) -> None:
-    options = ("--max-request-seconds", 0.2, "--max-explain-characters", 20_000)
+    options = ("--max-request-seconds", 0.2, "--max-explain-characters", 20_000, "--max-explain-cost", 10**9)
     with serving(run, *options) as server:
         answer = server.post("/explain", {"texts": ["great " * 3000] * 16, "method": "leave-one-out"})
         assert answer.status == 504

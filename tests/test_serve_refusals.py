@@ -121,6 +121,15 @@ def test_unknown_addresses_and_methods_are_errors(server: Running) -> None:
     assert server.ask("PUT", "/predict", b"{}").status == 405
 
 
+@pytest.mark.parametrize("path", ["/predict/", "/labels/", "/docs/", "/assets/page.css/", "//localhost/predict/"])
+def test_nobody_is_sent_elsewhere(server: Running, guarded: Running, path: str) -> None:
+    """A redirection would lead to the address in the Host header, which the sender of a link may choose."""
+    for running, headers in ((server, {}), (guarded, {"Host": "evil.example", "X_API_Key": KEY})):
+        answer = running.get(path, **headers)
+        assert (answer.status, answer.error) == (404, "Not Found")
+        assert "location" not in answer.headers
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -176,8 +185,21 @@ def test_without_a_key_only_loopback_names_are_answered(server: Running) -> None
     """A web page whose name was made to lead here is not answered."""
     for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", ""):
         assert server.get("/labels", Host=host).status == 421, host
-    for host in ("localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:8000", "127.1.2.3"):
+    for host in ("localhost", "LOCALHOST:99", "127.0.0.1:1", "[::1]:8000", "[0:0::1]", "127.1.2.3"):
         assert server.get("/labels", Host=host).status == 200, host
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::1]evil.example", "[::1]:evil", "[::1].evil.example:80", "[::1", "[::1]]", "[[::1]]", "[::1%25lo]",
+        "[127.0.0.1]", "[localhost]", "localhost:evil", "localhost:80:evil", "127.0.0.1:80@evil.example",
+        "evil.example@localhost", "localhost:80/evil", "127.0.0.1:80,evil.example", "localhost:٨٠", "[]", ":80",
+    ],
+)  # fmt: skip
+def test_a_name_that_only_begins_like_a_loopback_one_is_not_answered(server: Running, host: str) -> None:
+    answer = parsed(server.send_raw(b"GET /labels HTTP/1.1\r\nConnection: close\r\nHost: %s\r\n\r\n" % host.encode()))
+    assert answer.status in (400, 421)
 
 
 def test_a_server_without_a_key_is_not_reloaded_over_the_net(server: Running) -> None:

@@ -23,7 +23,7 @@ def serve(
     api_key_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="A file whose one line is the key that clients must send.")
     ] = None,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, help="Of the model's computations.")] = 1,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Of the model's computations.")] = 1,
     max_body_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.body_bytes,
     max_texts: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.texts,
     max_characters: Annotated[int, typer.Option(metavar="N", min=1, help="Of a text.")] = _USUAL.text_characters,
@@ -33,6 +33,12 @@ def serve(
     max_explain_characters: Annotated[
         int, typer.Option(metavar="N", min=1, help="Of a text to explain.")
     ] = _USUAL.explained_characters,
+    max_explain_cost: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, help="Of a request for explanations, in words read; a prediction reads each once."
+        ),
+    ] = _USUAL.explained_cost,
     max_queue: Annotated[
         int, typer.Option(metavar="N", min=1, help="Texts that may wait for the model; more are answered with 503.")
     ] = _USUAL.queue,
@@ -63,6 +69,7 @@ def serve(
         text_characters=max_characters,
         explained_texts=max_explain_texts,
         explained_characters=max_explain_characters,
+        explained_cost=max_explain_cost,
         queue=max_queue,
         connections=max_connections,
         request_seconds=max_request_seconds,

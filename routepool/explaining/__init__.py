@@ -8,6 +8,7 @@
 from routepool.explaining.auditing import Audit, audit
 from routepool.explaining.building import explain
 from routepool.explaining.capsules import CapsuleReport, report_capsules
+from routepool.explaining.costs import costs_of
 from routepool.explaining.explanation import Explanation, Unit, UnitLevel
 from routepool.explaining.methods import DEFAULT_METHOD, METHODS
 from routepool.explaining.page import render_page
@@ -23,6 +24,7 @@ __all__ = [
     "Unit",
     "UnitLevel",
     "audit",
+    "costs_of",
     "explain",
     "render_page",
     "report_capsules",

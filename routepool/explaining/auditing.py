@@ -26,7 +26,6 @@ SHARES = (0.1, 0.2, 0.3, 0.5)
 RANDOM_ORDERS = 20
 RANDOM, RARE, LEAVE_ONE_OUT, SEARCH = "random", "rare words first", "leave-one-out", "search"
 RESAMPLES = 1000
-_CHUNK = 20_000  # variants in memory at once
 
 Floats = NDArray[np.float64]
 
@@ -219,9 +218,7 @@ def _measured(case: _Case, orders: list[list[Order]], removal: str, *, keep: boo
 
 def _lost(case: _Case, variants: Sequence[Variant], removal: str, each: int) -> tuple[Floats, Floats]:
     """Loss of the label's probability and change of the prediction, (V, each), for so many variants of each text."""
-    parts = [variants[start : start + _CHUNK] for start in range(0, len(variants), _CHUNK)]
-    logits = np.concatenate([logits_without(case.subject, part, removal) for part in parts])
-    shares = case.subject.probabilities(logits)
+    shares = case.subject.probabilities(logits_without(case.subject, variants, removal))
     targets = np.repeat(case.targets, each)
     lost = np.repeat(case.probability, each) - shares[np.arange(len(targets)), targets]
     changed = _decided(case.subject, shares, targets) != np.repeat(case.decided, each)

@@ -8,6 +8,7 @@ its rows of weights (one, mostly), and where it says message, the states that ar
 # B texts  S sentences  T tokens  D features  M capsules  C capsule size  N rows of a level
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -155,10 +156,9 @@ def leave_one_out(
     for one, target in zip(encoded, targets.tolist(), strict=True):
         words = words_of(one).of_pieces.astype(np.int64)  # those of a pre-trained encoder are left out whole
         groups = [words, *([sentence_of(one)] if subject.depth > 1 else [])]
-        variants = [(one, np.ones(len(one.ids), dtype=bool))]
-        variants += [variant for group in groups for variant in without_each(one, group)]
-        logits = logits_without(subject, variants, removal)
-        evidence = subject.evidence_of(logits, np.full(len(variants), target))
+        whole = (one, np.ones(len(one.ids), dtype=bool))
+        logits = logits_without(subject, chain([whole], *(without_each(one, group) for group in groups)), removal)
+        evidence = subject.evidence_of(logits, np.full(len(logits), target))
         lost, number = evidence[0] - evidence[1:], int(words.max(initial=-1)) + 1
         result.append(Importance((lost[:number] / np.bincount(words, minlength=number))[words], lost[number:]))
     return result

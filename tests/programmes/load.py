@@ -7,6 +7,7 @@ The model has the default size and random weights unless a folder is given; numb
 - single texts and lists of 16, none lost, every answer equal to the offline one;
 - ten times more requests than it can answer: 200 or 503, then normal again;
 - SIGTERM under load, again and again: no accepted request lost;
+- the dearest explanation that is taken, short ones meanwhile, and SIGTERM before it is done;
 - requests made from the OpenAPI description: no 5xx, no answer that it does not name.
 """
 
@@ -22,6 +23,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -89,6 +91,7 @@ def measure(folder: Path, options: argparse.Namespace) -> list[Row]:
         rows += of_overload(server, lists, singles, rate, options)
         rows.append(("exit code after all that", str(server.stop()[0]), server.process.returncode == 0))
     rows += of_stops(run, singles, server_core, options)
+    rows += of_explanations(run, server_core)
     rows += of_description(run, folder, options.cases)
     return rows
 
@@ -201,6 +204,29 @@ def of_stops(run: Path, questions: Sequence[Question], core: int, options: argpa
     refused = options.stops * options.concurrency
     right = set(results) <= {"200", "503", "refused"} and results["refused"] == refused and set(codes) <= {0}
     return [(f"SIGTERM under load, {options.stops} times", f"{told(results)}; exit codes {dict(codes)}", right)]
+
+
+def of_explanations(run: Path, core: int) -> list[Row]:
+    """One thousand words read a thousand times; the limits of a text are the usual ones."""
+    short_words = [word for word in WORDS if len(word) <= 4]
+    dear = {"text": " ".join(random.Random(0).choices(short_words, k=990)), "method": "leave-one-out"}
+    with serving(run, core=core) as server, ThreadPoolExecutor(1) as pool:
+        long = pool.submit(server.post, "/explain", dear)
+        time.sleep(1)
+        seconds, statuses = [], Counter[int]()
+        for text in random_texts(10):
+            begun = time.monotonic()
+            statuses[server.post("/explain", {"text": text}).status] += 1
+            seconds.append(time.monotonic() - begun)
+        meanwhile = not long.done()
+        begun = time.monotonic()
+        code, _, err = server.stop()
+        ended = time.monotonic() - begun
+    right = meanwhile and set(statuses) == {200} and long.result().status in (200, 504)
+    return [
+        ("10 short explanations beside the dearest one", f"{dict(statuses)}, at most {max(seconds):.1f} s", right),
+        ("SIGTERM before the dearest one is done", f"exit code {code} after {ended:.1f} s", (code, err) == (0, "")),
+    ]
 
 
 def of_description(run: Path, folder: Path, cases: int) -> list[Row]:

@@ -16,7 +16,7 @@ import routepool
 from routepool.errors import RoutepoolError
 from routepool.extras.serving import metrics as counting
 from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
-from routepool.extras.serving.lane import Question
+from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.messages import (
     Encodings,
     ExplainBody,
@@ -33,7 +33,7 @@ from routepool.extras.serving.refusals import REASONS, Refused, json_response, r
 from routepool.serving import Limits, Service
 
 _TITLE = "Text classification by dynamic routing"
-_TOLD_LIMITS = ("body_bytes", "texts", "text_characters", "explained_texts", "explained_characters")
+_TOLD_LIMITS = ("body_bytes", "texts", "text_characters", "explained_texts", "explained_characters", "explained_cost")
 
 Answers = dict[int | str, dict[str, Any]]
 _PROMETHEUS: Answers = {
@@ -43,7 +43,14 @@ _PROMETHEUS: Answers = {
 
 def build(service: Service, models: Models, gate: Gate, metrics: counting.Metrics) -> Guard:
     """The whole application, guarded."""
-    app = FastAPI(title="routepool", summary=_TITLE, version=routepool.__version__, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="routepool",
+        summary=_TITLE,
+        version=routepool.__version__,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # a redirection would lead to whatever the Host header names
+    )
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     app.add_exception_handler(HTTPException, _tell_refused)
     # The guard asks for the key; this tells of it.
@@ -51,7 +58,7 @@ def build(service: Service, models: Models, gate: Gate, metrics: counting.Metric
     always = _problems(408, 413, 503, 401 if service.key else 421)
     for router in (_questions(service.limits, models), _management(service, models, metrics)):
         app.include_router(router, dependencies=key, responses=always)
-    app.include_router(_state(gate))
+    app.include_router(_state(gate, models))
     app.include_router(_pages(app.openapi()), include_in_schema=False)
     paths = {*app.openapi()["paths"], *OPEN}
     return Guard(app, paths, limits=service.limits, key=service.key, gate=gate, metrics=metrics)
@@ -133,7 +140,7 @@ def _management(service: Service, models: Models, metrics: counting.Metrics) -> 
     return router
 
 
-def _state(gate: Gate) -> APIRouter:
+def _state(gate: Gate, models: Models) -> APIRouter:
     router = APIRouter(tags=["server"], responses=_problems(503))
 
     @router.get("/live", response_model=State, summary="Is the process there?", response_description="It is.")
@@ -142,6 +149,8 @@ def _state(gate: Gate) -> APIRouter:
 
     @router.get("/ready", response_model=State, summary="Does it take requests?", response_description="It does.")
     async def ready() -> Response:  # while the server drains, the guard answers
+        if not models.is_alive:
+            raise Refused(503, "a thread that computes has ended; start the server again")
         return json_response({"status": "ready"})
 
     return router

@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from routepool.extras.serving.metrics import Metrics
-from routepool.extras.serving.refusals import RETRY, Refused, refusal
+from routepool.extras.serving.refusals import RETRY, STOPPING, Refused, refusal
 from routepool.serving import Limits
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,9 @@ HEADERS = {
 }
 OPEN = ("/", "/live", "/ready", "/docs", "/openapi.json")  # without a key: nothing of the model is told there
 ASSETS = "/assets/"
+_HOST = re.compile(
+    r"(?:\[(?P<address>[0-9a-f:.]*:[0-9a-f:.]*)\]|(?P<name>[0-9a-z.-]+))(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
+)
 
 
 class Gate:
@@ -68,12 +72,15 @@ class Guard:
         try:
             self._check(scope["path"], Headers(scope=scope))
             body = await self._body(Headers(scope=scope), receive)
-            await self._app(scope, _replay(body, receive), answer.send)
+            await self._answer(scope, body, receive, answer)
         except Refused as error:
             await refusal(error)(scope, receive, answer.send)
         except ClientDisconnect:
             return
-        except Exception as error:
+        except asyncio.CancelledError:  # the server was told again to stop, and waits for nobody
+            if not answer.status:
+                await refusal(Refused(503, STOPPING, RETRY))(scope, receive, answer.send)
+        except BaseException as error:  # a panic of compiled code is no Exception
             # Without the message, which may quote a text.
             logger.error("a request failed with %s; --verbose shows more", type(error).__name__)
             logger.debug("the error in full", exc_info=error)
@@ -85,7 +92,7 @@ class Guard:
 
     def _check(self, path: str, headers: Headers) -> None:
         if self._gate.draining and path != "/live":
-            raise Refused(503, "the server is about to stop; ask another, or try again in a moment", RETRY)
+            raise Refused(503, STOPPING, RETRY)
         if self._gate.connections() > self._limits.connections:
             raise Refused(503, "too many connections are open; try again in a moment", {**RETRY, "Connection": "close"})
         if self._key is None:
@@ -100,6 +107,19 @@ class Guard:
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         given = headers.get("x-api-key") or (bearer.strip() if kind.lower() == "bearer" else "")
         return self._key is not None and hmac.compare_digest(given.encode("latin-1"), self._key)
+
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, answer: "_Answer") -> None:
+        """Let the application answer, unless the client leaves before it begins to: nobody computes for nobody."""
+        answering = asyncio.ensure_future(self._app(scope, _replay(body, receive), answer.send))
+        leaving = asyncio.ensure_future(receive())  # the body has been read: all that can come is the end
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done() and not answer.status:
+                raise ClientDisconnect
+            await answering
+        finally:
+            answering.cancel()
+            leaving.cancel()
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         most = self._limits.body_bytes
@@ -150,8 +170,13 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without its port."""
-    return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    """The name in a Host header, without its port; nothing for what is not of that form to the last character.
+
+    >>> [_name(host) for host in ("localhost:80", "[::1]", "[::1]evil.example", "127.0.0.1:80@evil.example")]
+    ['localhost', '::1', '', '']
+    """
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]) if found else ""
 
 
 def is_loopback(name: str) -> bool:

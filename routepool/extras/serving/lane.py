@@ -4,63 +4,56 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from routepool.errors import InputError, NotFiniteError
+from routepool.extras.serving.jobs import Job, Part, Question
 from routepool.extras.serving.metrics import Metrics
-from routepool.extras.serving.refusals import RETRY, Refused
+from routepool.extras.serving.refusals import RETRY, STOPPING, Refused
 from routepool.predictor import Predictor
 
 logger = logging.getLogger(__name__)
 
-GATHER_SECONDS = 0.003  # a request waits this long for others to share its batch
-BATCH_CHARACTERS = 200_000
+GATHER_SECONDS = 0.003  # a request waits this long for others to share its turn
+
+Wanted = Callable[[], bool]
+# Texts -> the JSON of each text's result, or `Abandoned` as soon as nobody wants them.
+Compute = Callable[[Predictor, Question, Sequence[str], Wanted], list[str]]
+Outcome = list[str] | Refused
 
 
-class Question(NamedTuple):
-    """What is asked of texts; requests with the same question share a batch."""
-
-    kind: str
-    method: str | None = None
-    label: str | None = None
-    rounds: bool = False
+class Abandoned(BaseException):
+    """A computation ends because nobody waits for it: no fault of it, so nothing that handles faults may catch it."""
 
 
-# Texts -> the JSON of each text's result.
-Compute = Callable[[Predictor, Question, Sequence[str]], list[str]]
-Outcome = list[str] | Exception
-
-
-@dataclass(eq=False)
-class Job:
-    """The texts of one request."""
-
-    question: Question
-    texts: Sequence[str]
-    answer: "asyncio.Future[list[str]]"
-    arrived: float = field(default_factory=time.monotonic)
-
-    @property
-    def characters(self) -> int:
-        """Of all its texts."""
-        return sum(map(len, self.texts))
+@asynccontextmanager
+async def within(seconds: float) -> AsyncIterator[None]:
+    """Give up what takes longer: a job that is waited for in here is then computed no further."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise Refused(504, f"not ready within {seconds:g} seconds; send fewer or shorter texts") from error
 
 
 class Lane:
-    """A queue before a model: bounded, in order, and emptied in batches by the one thread that owns the model.
+    """A bounded queue before a model, and the one thread that owns the model and works in turns.
+
+    A turn takes some texts of the job whose turn it is, and whole jobs that ask the same while there is room. Between
+    turns, and wherever the computation asks, jobs are dropped that nobody waits for.
 
     Args:
         name: of its thread and in the metrics.
-        compute: what the thread does with a batch.
-        model: the first one; assign `model` to change it between two batches.
-        batch: texts computed together, unless one request alone has more.
+        compute: what the thread does in a turn.
+        model: the first one; assign `model` to change it for the jobs that are not yet begun.
+        batch: most texts of a turn.
+        turn: most cost of a turn, unless one text alone costs more.
         queue: texts that may wait.
-        seconds: until a request is given up.
-        start: called by the thread before its first batch.
-        metrics: told of batches.
+        pace: seconds that a cost of 1 takes, about. A job gives way to those that come while it would be computed: a
+            long one does not hold up short ones, and is not held up by them for ever. At 0 the first comes first.
+        start: called by the thread before its first turn.
+        metrics: told of turns.
     """
 
     def __init__(
@@ -70,110 +63,151 @@ class Lane:
         model: Predictor,
         *,
         batch: int,
+        turn: int,
         queue: int,
-        seconds: float,
+        pace: float = 0.0,
         start: Callable[[], None],
         metrics: Metrics,
     ) -> None:
         self.name, self.compute, self.model = name, compute, model
-        self.batch, self.queue, self.seconds = batch, queue, seconds
+        self.batch, self.turn, self.queue, self.pace = batch, turn, queue, pace
         self._start, self._metrics = start, metrics
-        self._jobs: deque[Job] = deque()
+        self._jobs: list[Job] = []
         self._texts = 0
+        self._closed = False
         self._arrival = threading.Condition()
         metrics.waiting.labels(name).set_function(lambda: self._texts)
-        threading.Thread(target=self._work, name=f"routepool-{name}", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, name=f"routepool-{name}", daemon=True)
+        self._thread.start()
 
-    async def ask(self, question: Question, texts: Sequence[str]) -> list[str]:
-        """The results of a request's texts; refused at once if too many are waiting, and late if it takes too long."""
-        job = Job(question, texts, asyncio.get_running_loop().create_future())
+    @property
+    def is_alive(self) -> bool:
+        """Is there a thread that computes?"""
+        return self._thread.is_alive()
+
+    async def ask(self, question: Question, texts: Sequence[str], costs: Sequence[int] | None = None) -> list[str]:
+        """The results of a request's texts; refused at once if too many are waiting.
+
+        Args:
+            question: what is asked.
+            texts: at least one.
+            costs: of each text; their characters unless told otherwise.
+        """
+        job = Job(question, texts, costs or list(map(len, texts)), asyncio.get_running_loop().create_future())
         with self._arrival:
-            if self._jobs and self._texts + len(texts) > self.queue:
+            if self._closed or not self.is_alive:
+                raise Refused(503, STOPPING, RETRY)
+            if self._texts and self._texts + len(texts) > self.queue:
                 raise Refused(503, "too many texts are waiting; try again in a moment", RETRY)
             self._jobs.append(job)
             self._texts += len(texts)
             self._arrival.notify()
         try:
-            async with asyncio.timeout(self.seconds):
-                return await job.answer
-        except TimeoutError as error:  # the future is cancelled: a job not yet begun is dropped
-            raise Refused(504, f"not ready within {self.seconds:g} seconds; send fewer or shorter texts") from error
+            return await job.answer
+        except asyncio.CancelledError:  # given up: what waited makes room
+            with self._arrival:
+                self._count()
+            raise
+
+    def close(self) -> None:
+        """Compute no further; the thread ends as soon as the computation asks whether it is wanted."""
+        with self._arrival:
+            self._closed = True
+            self._arrival.notify()
+
+    def join(self, seconds: float) -> bool:
+        """Has the thread of a closed lane ended within this time?"""
+        self._thread.join(seconds)
+        return not self.is_alive
+
+    def _count(self) -> None:
+        """Drop what is done or given up, and count the texts of the jobs that are not begun."""
+        self._jobs = [job for job in self._jobs if job.is_wanted and not job.is_done]
+        self._texts = sum(len(job.texts) for job in self._jobs if job.model is None)
 
     def _work(self) -> None:
         self._start()
-        while True:
-            jobs = self._next_batch()
-            if jobs:
-                outcomes = self._computed(jobs)
-                self._deliver(jobs, outcomes)
+        while not self._closed:
+            parts = self._next_turn()
+            if parts:
+                self._deliver(parts, self._computed(parts))
 
-    def _next_batch(self) -> list[Job]:
+    def _next_turn(self) -> list[Part]:
         with self._arrival:
-            while not self._jobs:
+            while not (self._jobs or self._closed):
                 self._arrival.wait()
-            young = self._jobs[0].arrived + GATHER_SECONDS - time.monotonic()
+            young = self._jobs[0].arrived + GATHER_SECONDS - time.monotonic() if self._jobs else 0
         if young > 0:
             time.sleep(young)
         with self._arrival:
-            taken = self._take()
-            self._texts = sum(len(job.texts) for job in self._jobs)
-        return taken
+            self._count()
+            parts = self._take()
+            self._count()
+        return parts
 
-    def _take(self) -> list[Job]:
-        """The first job and those after it that ask the same, up to a full batch; the others stay in their order."""
-        taken: list[Job] = []
-        left: deque[Job] = deque()
-        texts = characters = 0
+    def _take(self) -> list[Part]:
+        if not self._jobs:
+            return []
+        first = min(self._jobs, key=lambda job: job.arrived + self.pace * job.cost_left)
+        first.model = first.model or self.model
+        parts = [first.part(self.batch, self.turn)]
+        texts, cost = self.batch - len(parts[0].texts), self.turn - parts[0].cost
         for job in self._jobs:
-            if job.answer.done():  # given up
+            alike = (job.question, job.model or self.model) == (first.question, first.model)
+            if job is first or not alike or len(job.texts) - len(job.results) > texts or job.cost_left > cost:
                 continue
-            fits = texts + len(job.texts) <= self.batch and characters + job.characters <= BATCH_CHARACTERS
-            if not taken or (fits and job.question == taken[0].question):
-                taken.append(job)
-                texts, characters = texts + len(job.texts), characters + job.characters
-            else:
-                left.append(job)
-        self._jobs = left
-        return taken
+            job.model = first.model
+            parts.append(job.part(texts, cost))
+            texts, cost = texts - len(parts[-1].texts), cost - parts[-1].cost
+        return parts
 
-    def _computed(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """What becomes of each job; if a batch fails, each is tried alone, so that one cannot spoil the others."""
-        texts = [text for job in jobs for text in job.texts]
+    def _computed(self, parts: Sequence[Part]) -> list[Outcome]:
+        """What becomes of each part; if a turn fails, each is tried alone, so that one cannot spoil the others."""
+        texts = [text for part in parts for text in part.texts]
+        first = parts[0].job
+        assert first.model is not None
         try:
             self._metrics.batches.labels(self.name).observe(len(texts))
-            results = self.compute(self.model, jobs[0].question, texts)
-        except Exception as error:
-            if len(jobs) > 1:
-                return [outcome for job in jobs for outcome in self._computed([job])]
-            return [_failure(error)]
-        outcomes: list[Outcome] = []
-        start = 0
-        for job in jobs:
-            outcomes.append(results[start : start + len(job.texts)])
-            start += len(job.texts)
-        return outcomes
+            results = iter(self.compute(first.model, first.question, texts, lambda: self._is_wanted(parts)))
+            return [[next(results) for _ in part.texts] for part in parts]
+        except Abandoned:
+            return [Refused(503, STOPPING, RETRY) for _ in parts]
+        except BaseException as error:  # a panic of compiled code is no Exception, and must not end the thread either
+            if len(parts) > 1:
+                return [outcome for part in parts for outcome in self._computed([part])]
+            return [_failure(error, done=len(parts[0].job.results))]
 
-    def _deliver(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    def _is_wanted(self, parts: Sequence[Part]) -> bool:
+        return not self._closed and any(part.job.is_wanted for part in parts)
+
+    def _deliver(self, parts: Sequence[Part], outcomes: Sequence[Outcome]) -> None:
+        for part, outcome in zip(parts, outcomes, strict=True):
+            if isinstance(outcome, Refused):
+                part.job.failed = True
+            else:
+                part.job.results += outcome
+
         def hand_over() -> None:
-            for job, outcome in zip(jobs, outcomes, strict=True):
-                if job.answer.done():
+            for part, outcome in zip(parts, outcomes, strict=True):
+                if not part.job.is_wanted or not part.job.is_done:
                     continue
-                if isinstance(outcome, Exception):
-                    job.answer.set_exception(outcome)
+                if isinstance(outcome, Refused):
+                    part.job.answer.set_exception(outcome)
                 else:
-                    job.answer.set_result(outcome)
+                    part.job.answer.set_result(part.job.results)
 
         try:
-            jobs[0].answer.get_loop().call_soon_threadsafe(hand_over)
+            parts[0].job.answer.get_loop().call_soon_threadsafe(hand_over)
         except RuntimeError:  # the loop is closed: nobody waits any more
             logger.debug("an answer came after the server had stopped")
 
 
-def _failure(error: Exception) -> Refused:
+def _failure(error: BaseException, *, done: int) -> Refused:
+    """The refusal for an error in a part of a request, before which so many of its texts are done."""
     if isinstance(error, InputError):
         return Refused(422, str(error))
     if isinstance(error, NotFiniteError):
-        return Refused(500, str(error))
+        return Refused(500, str(NotFiniteError(done + error.place)))
     # Without the message, which may quote a text.
     logger.error("the model failed with %s; --verbose shows more", type(error).__name__)
     logger.debug("the error in full", exc_info=error)

@@ -92,6 +92,7 @@ class AcceptedLimits(BaseModel):
     text_characters: int
     explained_texts: int
     explained_characters: int
+    explained_cost: int
 
 
 class ModelDescription(BaseModel):

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 RETRY = {"Retry-After": "1"}
+STOPPING = "the server is about to stop; ask another, or try again in a moment"
 
 # Status -> when it is given; the OpenAPI description shows these.
 REASONS = {

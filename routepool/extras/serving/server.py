@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -21,6 +23,7 @@ from routepool.serving import SERVERS, Service
 logger = logging.getLogger(__name__)
 
 LINGER_SECONDS = 1.0  # in which a request that was on its way when the server began to stop still gets an answer
+STOP_SECONDS = 2.0  # in which a computation that nobody waits for ends by itself
 _HEADER_BYTES = 16_384
 _IDLE_SECONDS = 75  # longer than proxies keep a connection: one closed under a request on its way loses it
 
@@ -36,7 +39,26 @@ def serve(service: Service, on_ready: Callable[[str], None]) -> None:
     with bind(service) as listener:
         metrics = Metrics()
         models = Models(service, load_model(service.run), metrics)
-        asyncio.run(_serve(service, listener, models, metrics, on_ready))
+        try:
+            asyncio.run(_serve(service, listener, models, metrics, on_ready))
+        finally:
+            ended = models.close(STOP_SECONDS)
+        if not ended and threading.current_thread() is threading.main_thread():
+            _leave()
+
+
+def _leave() -> None:
+    """End the process although a thread computes, as one in compiled code that nothing can interrupt.
+
+    All that was accepted has been answered. An interpreter that ends by itself would abort: it takes its threads down
+    wherever they are.
+    """
+    logger.debug("left while a thread was computing")
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
 
 
 def bind(service: Service) -> socket.socket:
