@@ -6,20 +6,20 @@ first two left joined. Scripts written without spaces give one token a character
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import sentencex
 import tokenizers
 from numpy.typing import NDArray
 from tokenizers import Regex, models, normalizers, pre_tokenizers
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
+from routepool.sentences import clean, parts_of, sentences_of
 
 PAD, UNKNOWN = 0, 1
 SPECIAL_WORDS = ("[no word]", "[unknown word]")  # the space keeps them apart from every word of a text
@@ -43,7 +43,6 @@ _CASES = (
 )
 # A saved model names its way of splitting: change none of these, add another name.
 _SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
 
 Integers = NDArray[np.int32]
@@ -123,18 +122,22 @@ class TextReader:
         return None
 
     def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [_pieces(text, self.config, depth) for text in map(_clean, texts)]
-        encodings = self._engine.encode_batch([piece for text in pieces for _, piece in text], add_special_tokens=False)
-        lengths = np.array([len(each) for each in encodings], dtype=np.int32)
-        number = int(lengths.sum())
+        pieces = [sentences_of(text, self.config, depth) for text in map(clean, texts)]
+        parts = [parts_of(start, piece) for text in pieces for start, piece in text]
+        read = list(chain.from_iterable(parts))
+        encodings = self._engine.encode_batch([part for _, part in read], add_special_tokens=False)
+        of_parts = np.array([len(each) for each in encodings], dtype=np.int32)
+        number = int(of_parts.sum())
         ids = np.fromiter((one for each in encodings for one in each.ids), np.int32, number)
         ends = np.fromiter(
             (place for each in encodings for pair in each.offsets for place in pair), np.int32, 2 * number
         )
         spans = ends.reshape(number, 2)
-        starts = np.array([start for text in pieces for start, _ in text], dtype=np.int32)
-        spans += np.repeat(starts, lengths)[:, None]
+        starts = np.array([start for start, _ in read], dtype=np.int32)
+        spans += np.repeat(starts, of_parts)[:, None]
         words = self._words_of(encodings)
+        firsts = np.cumsum([0, *map(len, parts)])[:-1]
+        lengths = np.add.reduceat(of_parts, firsts, dtype=np.int32) if parts else of_parts
         end = 0
         for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
             start, end = end, end + int(of_text.sum())
@@ -237,30 +240,11 @@ def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
     """
     split = _splitter(config)
     counts: Counter[str] = Counter()
-    for text in map(_clean, texts):
-        for _, piece in _pieces(text, config, 1):
-            counts.update(split(piece))
+    for text in map(clean, texts):
+        for start, piece in sentences_of(text, config, 1):
+            for _, part in parts_of(start, piece):
+                counts.update(split(part))
     return counts
-
-
-def _pieces(text: str, config: TextConfig, depth: int) -> list[tuple[int, str]]:
-    """The parts of a text that are tokenised on their own, and where each begins."""
-    if config.separator:
-        pieces, start = [], 0
-        for piece in text.split(config.separator):
-            pieces.append((start, piece))
-            start += len(piece) + len(config.separator)
-        return pieces
-    if depth == 1:
-        return [(0, text)]
-    return [(one["start_index"], one["text"]) for one in sentencex.get_sentence_boundaries(config.language, text)]
-
-
-def _clean(text: str) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"a text must be a string, got {text!r}; drop missing texts or write them as ''")
-    # A lone surrogate has no UTF-8 form; its stand-in has the same length, so spans stay right.
-    return _SURROGATES.sub("\ufffd", text)
 
 
 def _engine(config: TextConfig, words: Sequence[str]) -> tokenizers.Tokenizer:
@@ -288,7 +272,7 @@ def _checked(values: Any) -> tuple[dict[str, Any], list[str], list[int]]:
     settings, words, counts = (values.get(key) for key in ("settings", "words", "counts"))
     if not isinstance(settings, dict):
         raise InputError(f"settings of the tokenizer must be a table, got {settings!r}")
-    if not isinstance(words, list) or not all(isinstance(word, str) and _clean(word) == word for word in words):
+    if not isinstance(words, list) or not all(isinstance(word, str) and clean(word) == word for word in words):
         raise InputError("words of the tokenizer must be a list of strings without lone surrogates")
     if len({*words, *SPECIAL_WORDS}) != len(words) + len(SPECIAL_WORDS):
         raise InputError("words of the tokenizer must differ from one another")
