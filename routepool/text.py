@@ -43,6 +43,7 @@ _CASES = (
 )
 # A saved model names its way of splitting: change none of these, add another name.
 _SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
+_LONGEST = 200  # characters of a word of the vocabulary
 _GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
 
 Integers = NDArray[np.int32]
@@ -192,18 +193,21 @@ class Tokenizer(TextReader):
             min_frequency: leave out words seen less often.
             max_size: the most words to take from the texts; 0 is all.
             extra_words: words to know without having seen them. Those that no text can give, because they would be
-                lower-cased or split, are left out.
+                lower-cased or split, are left out. So is, of both, what has more than 200 characters: nothing
+                that long is a word.
 
         >>> Tokenizer.build(["a b", "b c"], min_frequency=2, extra_words=["d", "D", "e-f"]).words[2:]
         ('b', 'd')
         """
         config = config or TextConfig()
         seen = count_words(texts, config=config)
-        common = sorted((-count, word) for word, count in seen.items() if count >= min_frequency)
+        known = [(-count, word) for word, count in seen.items() if count >= min_frequency and len(word) <= _LONGEST]
+        common = sorted(known)
         words = [word for _, word in common[: max_size or None]]
         present = set(words)
         reachable = _splitter(config)
-        extra = [word for word in dict.fromkeys(extra_words) if word not in present and reachable(word) == [word]]
+        new = (word for word in dict.fromkeys(extra_words) if word not in present and len(word) <= _LONGEST)
+        extra = [word for word in new if reachable(word) == [word]]
         return cls(config, (*SPECIAL_WORDS, *words, *extra), (0, 0, *(seen[word] for word in words), *[0] * len(extra)))
 
     def to_json(self) -> str:
@@ -224,12 +228,21 @@ class Tokenizer(TextReader):
         >>> Tokenizer.from_json(tokenizer.to_json()) == tokenizer
         True
         """
-        try:
-            values = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
-        settings, words, counts = _checked(values)
+        return cls.from_values(parsed(content))
+
+    @classmethod
+    def from_values(cls, values: Any, *, rows: int | None = None) -> Self:
+        """Read what `to_json` wrote, parsed; the words must be those of a table of so many rows."""
+        settings, words, counts = _checked(values, rows)
         return cls(TextConfig.from_dict(settings), (*SPECIAL_WORDS, *words), (0, 0, *counts))
+
+
+def parsed(content: str | bytes) -> Any:
+    """The values in the content of a `tokenizer.json`."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
 
 
 def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
@@ -265,13 +278,17 @@ def _splitter(config: TextConfig) -> Callable[[str], list[str]]:
     return split
 
 
-def _checked(values: Any) -> tuple[dict[str, Any], list[str], list[int]]:
+def _checked(values: Any, rows: int | None) -> tuple[dict[str, Any], list[str], list[int]]:
     if not isinstance(values, dict) or values.get("format_version") != FORMAT_VERSION:
         found = values.get("format_version") if isinstance(values, dict) else values
-        raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION}, got {found!r}; update routepool")
+        raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION}, got {found!r:.80}; update routepool")
     settings, words, counts = (values.get(key) for key in ("settings", "words", "counts"))
     if not isinstance(settings, dict):
-        raise InputError(f"settings of the tokenizer must be a table, got {settings!r}")
+        raise InputError(f"settings of the tokenizer must be a table, got {settings!r:.80}")
+    if rows is not None and isinstance(words, list) and len(words) + len(SPECIAL_WORDS) != rows:
+        raise InputError(
+            f"the tokenizer must have {rows - len(SPECIAL_WORDS)} words, as the weights do, got {len(words)}"
+        )
     if not isinstance(words, list) or not all(isinstance(word, str) and clean(word) == word for word in words):
         raise InputError("words of the tokenizer must be a list of strings without lone surrogates")
     if len({*words, *SPECIAL_WORDS}) != len(words) + len(SPECIAL_WORDS):
