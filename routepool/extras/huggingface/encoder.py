@@ -61,6 +61,8 @@ class HuggingFaceEncoder(PretrainedEncoder):
         super().__init__()
         if not isinstance(architecture, Mapping):
             raise InputError("a Hugging Face encoder needs its folder or name: encoder hf:FOLDER")
+        if not isinstance(frozen, bool):
+            raise InputError(f"frozen must be true or false, got {frozen!r:.80}")
         self.model = build(architecture)
         self.out_features = at_least("hidden_size", getattr(self.model.config, "hidden_size", 0), 1)
         self.rows = len(self.model.get_input_embeddings().weight)  # type: ignore[arg-type]
@@ -72,7 +74,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         self.window = min(between("pieces", pieces, 1, 2**20), _positions(self.model)) - len(before) - len(behind)
         at_least("pieces of a window beside the special ones", self.window, 1)
         self.padding = getattr(self.model.config, "pad_token_id", None) or 0
-        self.frozen = bool(frozen)
+        self.frozen = frozen
         self.cache: StatesCache | None = None
         self.model.requires_grad_(not self.frozen)
 
