@@ -306,8 +306,12 @@ def test_every_type_reads_texts_whatever_the_padding(kind: str) -> None:
     sizes = {
         **dict.fromkeys(("hidden_size", "intermediate_size", "embedding_size", "dim", "hidden_dim"), 16),
         **dict.fromkeys(("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "n_heads", "n_layers"), 2),
-        **{"vocab_size": 60, "max_position_embeddings": 40, "pad_token_id": 0, "head_dim": 8},
-        **{"intra_bottleneck_size": 16, "use_bottleneck": False},
+        "vocab_size": 60,
+        "max_position_embeddings": 40,
+        "pad_token_id": 0,
+        "head_dim": 8,
+        "intra_bottleneck_size": 16,
+        "use_bottleneck": False,
     }
     known = CONFIG_MAPPING[kind]().to_dict()
     with torch.random.fork_rng(devices=[]):

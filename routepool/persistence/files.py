@@ -114,6 +114,8 @@ def told(path: Path, function: Callable[P, T], *args: P.args, **options: P.kwarg
         return function(*args, **options)
     except InputError as error:
         raise InputError(f"{path}: {error}; copy the folder again or train again") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: it is nested too deeply; copy the folder again or train again") from error
 
 
 def _reason(error: OSError | ValueError) -> str:

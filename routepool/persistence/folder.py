@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.json", "model.safetensors", "README.md"
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
 # Bytes that a file may have beyond what its labels or words account for, and for each of these.
-_LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**22, 10_000, 2_000
+_LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
 
 Folder = str | os.PathLike[str]
 

@@ -77,10 +77,11 @@ def read_architecture(folder: Path) -> dict[str, Any]:
 def build(architecture: Mapping[str, Any]) -> PreTrainedModel:
     """A new encoder of this architecture, from the package's own classes alone, without the pooling we replace."""
     shape = shape_of(architecture)
+    options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
     try:
-        config: PretrainedConfig = AutoConfig.for_model(**shape)
-        options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
-        return _bare(AutoModel.from_config(config, **options))  # type: ignore[no-untyped-call]
+        with _quiet():
+            config: PretrainedConfig = AutoConfig.for_model(**shape)
+            return _bare(AutoModel.from_config(config, **options))  # type: ignore[no-untyped-call]
     except Exception as error:  # what fits no type may fail in any of its classes
         kind = shape["model_type"]
         raise InputError(f"no encoder of model_type {kind!r} can be built so ({_short(error)})") from error
