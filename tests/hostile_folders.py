@@ -1,26 +1,38 @@
 """Model folders that somebody made to hang, to fill the memory, to reach the network or to crash what loads them."""
 
-import base64
-import json
-import os
 import shutil
 import struct
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import tiny_encoder
-import torch
-from model_folders import change_model_config, change_tensors, reseal, tiny_model
+from model_folders import tiny_model
+from spoiling import (
+    Spoil,
+    architecture,
+    charsmap,
+    config_key,
+    content,
+    encoder_option,
+    header,
+    in_order,
+    model_of_pieces,
+    model_setting,
+    nested,
+    nested_table,
+    options,
+    pieces,
+    place_of_a_piece,
+    promised,
+    replacing,
+    tensor,
+    tokenizer_key,
+    words_of,
+)
 
 from routepool.config import ModelConfig, TextConfig
 from routepool.model import Classifier
 from routepool.persistence import SavedModel, save
-from routepool.persistence.files import Entry
-from routepool.persistence.manifest import seal
 from routepool.pieces import PieceTokenizer
-
-Spoil = Callable[[Path], object]
 
 # Of the transformers package: each can name another model, which is downloaded when it is built.
 WITH_BACKBONE = (
@@ -64,154 +76,6 @@ def write_all(place: Path) -> list[str]:
     return names
 
 
-def model_setting(**values: Any) -> Spoil:
-    def spoil(folder: Path) -> None:
-        change_tensors(folder, {"padding": torch.zeros(300_000)})  # so that no size is out of proportion
-        change_model_config(folder, **values)
-
-    return spoil
-
-
-def options(kind: str, part: str = "aggregator", **values: Any) -> Spoil:
-    return model_setting(**{part: kind, f"{part}_options": values})
-
-
-def config_key(name: str, value: Any) -> Spoil:
-    return lambda folder: reseal(
-        folder, "config.json", json.dumps({**_read(folder, "config.json"), name: value}).encode()
-    )
-
-
-def content(name: str, data: bytes) -> Spoil:
-    return lambda folder: reseal(folder, name, data)
-
-
-def tokenizer_key(name: str, value: Any) -> Spoil:
-    def spoil(folder: Path) -> None:
-        reseal(folder, "tokenizer.json", json.dumps({**_read(folder, "tokenizer.json"), name: value}).encode())
-
-    return spoil
-
-
-def header(entries: Any, *, size: int = 0, length: int | None = None) -> Spoil:
-    """Weights that begin like this; `size` bytes follow, which no disk has to hold."""
-
-    def spoil(folder: Path) -> None:
-        path, head = folder / "model.safetensors", json.dumps(entries).encode()
-        with path.open("wb") as file:
-            file.write(struct.pack("<Q", len(head) if length is None else length) + head)
-            file.truncate(8 + len(head) + size)
-        _seal_unread(folder)
-
-    return spoil
-
-
-def promised(**changes: Any) -> Spoil:
-    """The header of the weights with some entries changed; the file is as long as its header says."""
-
-    def spoil(folder: Path) -> None:
-        whole = (folder / "model.safetensors").read_bytes()
-        entries = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
-        entries.update({name.replace("__", "."): entry for name, entry in changes.items()})
-        header(entries, size=max(entry["data_offsets"][1] for entry in entries.values()))(folder)
-
-    return spoil
-
-
-def tensor(*shape: Any, dtype: str = "F32", size: int = 0) -> dict[str, Any]:
-    return {"dtype": dtype, "shape": list(shape), "data_offsets": [0, size]}
-
-
-def architecture(**values: Any) -> Spoil:
-    def change(settings: dict[str, Any]) -> None:
-        settings["architecture"].update(values)
-
-    return _encoder_options(change)
-
-
-def encoder_option(name: str, value: Any) -> Spoil:
-    return _encoder_options(lambda settings: settings.update({name: value}))
-
-
-def pieces(**values: Any) -> Spoil:
-    """Parts of the tokenizer replaced; its model's settings are changed."""
-
-    def spoil(folder: Path) -> None:
-        whole = _read(folder, "tokenizer.json")
-        model = {**whole["pieces"]["model"], **values.pop("model", {})}
-        whole["pieces"].update({"model": model, **values})
-        reseal(folder, "tokenizer.json", json.dumps(whole).encode())
-
-    return spoil
-
-
-def place_of_a_piece(place: Any) -> Spoil:
-    return pieces(model={"vocab": {**tiny_encoder.vocabulary(), "more": place}})
-
-
-def model_of_pieces(**model: Any) -> Spoil:
-    def spoil(folder: Path) -> None:
-        whole = _read(folder, "tokenizer.json")
-        whole["pieces"]["model"] = model
-        reseal(folder, "tokenizer.json", json.dumps(whole).encode())
-
-    return spoil
-
-
-def charsmap(data: bytes) -> Spoil:
-    encoded = base64.b64encode(data).decode()
-    return pieces(normalizer={"type": "Precompiled", "precompiled_charsmap": encoded})
-
-
-def in_order(part: Mapping[str, Any], times: int) -> dict[str, Any]:
-    return {"type": "Sequence", "normalizers": [part] * times}
-
-
-def nested(times: int) -> dict[str, Any]:
-    part: dict[str, Any] = {"type": "Lowercase"}
-    for _ in range(times):
-        part = {"type": "Sequence", "normalizers": [part]}
-    return part
-
-
-def replacing(pattern: Mapping[str, str], content: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": pattern, "content": content}
-
-
-def _encoder_options(change: Callable[[dict[str, Any]], object]) -> Spoil:
-    def spoil(folder: Path) -> None:
-        settings = _read(folder, "config.json")["model_config"]["encoder_options"]
-        change(settings)
-        change_model_config(folder, encoder_options=settings)
-
-    return spoil
-
-
-def _read(folder: Path, name: str) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / name).read_bytes())
-    return values
-
-
-def _seal_unread(folder: Path) -> None:
-    names = ("config.json", "tokenizer.json", "model.safetensors")
-    entries = [Entry(name, os.path.getsize(folder / name), "0" * 64) for name in names]
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    hashes = {item["name"]: item["sha256"] for item in manifest["files"]}
-    entries = [entry if entry.name == names[2] else entry._replace(sha256=hashes[entry.name]) for entry in entries]
-    (folder / "manifest.json").write_bytes(seal(entries))
-
-
-def _words(number: int) -> Iterator[str]:
-    return (f"w{place}" for place in range(number))
-
-
-def _nested_table(times: int) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for _ in range(times):
-        table = {"a": table}
-    return table
-
-
 MILLION = 1_000_000
 OF_WORDS: dict[str, Spoil] = {
     "depth of 100,000": model_setting(depth=100_000),
@@ -231,19 +95,19 @@ OF_WORDS: dict[str, Spoil] = {
     "hops of 200,000": options("multi-hop", hops=200_000),
     "rows of 200,000": options("structured-attention", rows=200_000),
     "attention size of 200,000": options("structured-attention", attention_size=200_000),
-    "an option without a name": options("routing", **{"": 1}),
-    "options nested 900 deep": options("routing", capsules=_nested_table(900)),
+    "an option without a name": options("routing", "aggregator", **{"": 1}),
+    "options nested 900 deep": options("routing", capsules=nested_table(900)),
     "places of 200,000 names": model_setting(dropout_places=["x"] * 200_000),
     "config.json of 49 MB": config_key("provenance", {"lists": [[]] * 16 * MILLION}),
     "config.json of 250,000 lists": config_key("model_config", [[]] * 250_000),
     "config.json nested 100,000 deep": content("config.json", b"[" * 100_000),
-    "90,000 labels": config_key("labels", list(_words(90_000))),
+    "90,000 labels": config_key("labels", list(words_of(90_000))),
     "a key of 900 kB": config_key("a" * 900_000, 1),
     "a temperature of 4,000 digits": config_key("temperature", 10**4000),
     "a million empty tensors": header({f"t{place}": tensor(0) for place in range(MILLION)}),
     "40,000 empty tensors": header({f"t{place}": tensor(0) for place in range(40_000)}),
     "a header of 2^63 bytes": header({}, length=2**63),
-    "a header nested deep": lambda folder: header(_nested_table(900))(folder),
+    "a header nested deep": header(nested_table(900)),
     "a header that is a list": header([1]),
     "a tensor without a shape": header({"a": {"dtype": "F32", "data_offsets": [0, 0]}}),
     "a tensor of another type": promised(more=tensor(1, dtype="F8")),
@@ -254,9 +118,9 @@ OF_WORDS: dict[str, Spoil] = {
     "100 GB behind the header": header({}, size=10**11),
     "a table of a billion words": promised(levels__0__embedding__weight=tensor(10**9, 3, size=12 * 10**9)),
     "weights of 4 bytes": content("model.safetensors", b"1234"),
-    "3 million words for 12": tokenizer_key("words", list(_words(3 * MILLION))),
+    "3 million words for 12": tokenizer_key("words", list(words_of(3 * MILLION))),
     "300,000 counts for 12 words": tokenizer_key("counts", [0] * 300_000),
-    "80,000 words for 12": tokenizer_key("words", list(_words(80_000))),
+    "80,000 words for 12": tokenizer_key("words", list(words_of(80_000))),
     "words in a table": tokenizer_key("words", {"a": 1}),
     "words that are numbers": tokenizer_key("words", list(range(12))),
     "the same word 12 times": tokenizer_key("words", ["a"] * 12),
@@ -310,7 +174,7 @@ OF_PIECES: dict[str, Spoil] = {
     "a piece at a fraction": place_of_a_piece(1.5),
     "a piece at 4,000,000": place_of_a_piece(4_000_000),
     "a piece behind the last row": place_of_a_piece(len(tiny_encoder.vocabulary())),
-    "50,000 pieces for 110": pieces(model={"vocab": {name: place for place, name in enumerate(_words(50_000))}}),
+    "50,000 pieces for 110": pieces(model={"vocab": {name: place for place, name in enumerate(words_of(50_000))}}),
     "no pieces": pieces(model={"vocab": {}}),
     "pieces in a list": pieces(model={"vocab": ["a"]}),
     "an unknown piece that is none": pieces(model={"unk_token": "[NONE]"}),

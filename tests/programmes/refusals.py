@@ -11,7 +11,7 @@ from pathlib import Path
 from routepool.errors import InputError
 from routepool.persistence import load
 
-calls = []
+calls: list[str] = []
 
 
 def refuse(*arguments: object, **options: object) -> None:
