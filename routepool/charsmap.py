@@ -38,5 +38,6 @@ def _is_whole(content: bytes) -> bool:
     if ((children | 255) >= len(units))[inner].any():
         return False
     leaves = units[children[inner & (units & 256 != 0)]]
-    starts = np.frombuffer(b"\0" + replacements, dtype=np.uint8) == 0  # where a replacement begins
-    return bool(((leaves & _LEAF) != 0).all() and starts[np.minimum(leaves ^ _LEAF, len(replacements))].all())
+    starts = np.frombuffer(b"\0" + replacements[:-1], dtype=np.uint8) == 0  # where a replacement begins
+    within = ((leaves & _LEAF) != 0) & (leaves ^ _LEAF < len(starts))
+    return bool(within.all() and starts[leaves ^ _LEAF].all())

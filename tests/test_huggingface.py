@@ -17,7 +17,6 @@ from torch import Tensor
 from routepool.config import ModelConfig, Preset, TextConfig, change
 from routepool.encoding import PRETRAINED
 from routepool.extras.huggingface import HuggingFaceEncoder, encoder
-from routepool.extras.huggingface.architecture import TYPES, shape_of
 from routepool.model import Classifier
 from routepool.persistence import latest_checkpoint, load, save
 from routepool.predictor import of_saved
@@ -281,60 +280,3 @@ def test_the_real_encoder_is_read_and_run() -> None:
             vectors.append(model(ids, torch.ones_like(ids, dtype=torch.bool)).mean(1)[0])
     similar = torch.nn.functional.cosine_similarity
     assert similar(vectors[0], vectors[1], 0) > similar(vectors[0], vectors[2], 0) + 0.3
-
-
-def test_every_setting_of_every_type_is_checked_or_shapes_no_encoder() -> None:
-    from transformers import CONFIG_MAPPING, PretrainedConfig
-
-    shapeless = {
-        *("bos_token_id", "classifier_activation", "classifier_bias", "classifier_dropout", "classifier_dropout_prob"),
-        *("classifier_pooling", "cls_token_id", "decoder_bias", "deterministic_flash_attn", "eos_token_id"),
-        *("mask_token_id", "pretraining_tp", "qa_dropout", "sep_token_id", "seq_classif_dropout"),
-        *("sparse_pred_ignore_index", "sparse_prediction", "summary_activation", "summary_last_dropout"),
-        *("summary_type", "summary_use_proj", "tie_word_embeddings", "true_hidden_size", "use_cache"),
-        *PretrainedConfig().to_dict(),
-    }
-    for kind in TYPES:
-        usual = CONFIG_MAPPING[kind]().to_dict()
-        assert usual.keys() - shape_of(usual).keys() - {"model_type"} <= shapeless, kind
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_every_type_reads_texts_whatever_the_padding(kind: str) -> None:
-    from transformers import CONFIG_MAPPING
-
-    sizes = {
-        **dict.fromkeys(("hidden_size", "intermediate_size", "embedding_size", "dim", "hidden_dim"), 16),
-        **dict.fromkeys(("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "n_heads", "n_layers"), 2),
-        "vocab_size": 60,
-        "max_position_embeddings": 40,
-        "pad_token_id": 0,
-        "head_dim": 8,
-        "intra_bottleneck_size": 16,
-        "use_bottleneck": False,
-    }
-    known = CONFIG_MAPPING[kind]().to_dict()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        architecture = {"model_type": kind, **{name: size for name, size in sizes.items() if name in known}}
-        model = HuggingFaceEncoder(60, architecture=architecture, before=[1], behind=[2]).eval()
-    parts = [part % 60 for part in rows(7, 45)]
-    with torch.inference_mode():
-        together = model(*batch(parts, width=50, pad=3))
-        for row, part in enumerate(parts):
-            alone = model(part.unsqueeze(0), torch.ones(1, len(part), dtype=torch.bool))
-            assert torch.allclose(together[row, : len(part)], alone[0], atol=1e-5)
-
-
-def test_an_architecture_names_no_code_to_run(folder: Path) -> None:
-    found = PRETRAINED["hf"].read(str(folder), TextConfig())
-    foreign = {
-        "return_dict": False,
-        "backbone": "evil/backbone",
-        "auto_map": {"AutoModel": "someone--model.Code"},
-        "_attn_implementation": "someone/kernel",
-    }
-    made = PRETRAINED["hf"](20, **{**found.options, "architecture": {**found.options["architecture"], **foreign}})
-    assert isinstance(made, HuggingFaceEncoder)
-    assert type(made.model).__module__ == "transformers.models.bert.modeling_bert"
-    assert made.model.config._attn_implementation == "sdpa"
