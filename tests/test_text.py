@@ -252,3 +252,9 @@ def test_only_a_word_that_is_too_long_is_read_in_parts() -> None:
     text = f"{longest} {longest}b " + "a " * LONGEST_WORD
     assert [len(word) for word in split(text, max_words=0)[:4]] == [LONGEST_WORD, LONGEST_WORD, 1, 1]
     assert len(split(text, max_words=0)) == 3 + LONGEST_WORD
+
+
+def test_what_is_longer_than_any_word_takes_no_place_in_the_vocabulary() -> None:
+    longest, too_long = "a" * 200, "b" * 201
+    tokenizer = Tokenizer.build([f"{longest} {too_long}"], extra_words=["c" * 200, "d" * 201])
+    assert tokenizer.words[2:] == (longest, "c" * 200)
