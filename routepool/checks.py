@@ -29,7 +29,14 @@ def check_states(states: Tensor, mask: Tensor | None, features: int) -> Tensor:
 def at_least(name: str, value: int, least: int) -> int:
     """The value, or an error that names it: whole numbers only, True and 2.0 are not."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+    return value
+
+
+def between(name: str, value: int, least: int, most: int) -> int:
+    """The value, or an error that names it and its bounds: whole numbers only."""
+    if at_least(name, value, least) > most:
+        raise InputError(f"{name} must be at most {most}, got {value!r:.80}")
     return value
 
 

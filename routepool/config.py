@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 from routepool.errors import InputError, unknown
 
 PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
+LARGEST = 2**16  # of a size: a layer of so many units has more weights than any machine here could train
 PHRASES = "-phrases"  # ends the name of a known set that comes with the labelled phrases of its sentences
 S = TypeVar("S", bound="Settings")
 
@@ -37,14 +38,14 @@ def _check(name: str, value: Any, default: Any, rule: Mapping[str, Any]) -> None
     _check_type(name, value, default)
     for chosen in value if isinstance(value, tuple) else (value,):
         if rule["choices"] and chosen not in rule["choices"]:
-            raise InputError(f"{name} must be one of {', '.join(rule['choices'])}, got {chosen!r}")
+            raise InputError(f"{name} must be one of {', '.join(rule['choices'])}, got {chosen!r:.80}")
     # Written as `not inside` so that NaN, which lies nowhere, is refused too.
     if rule["least"] is not None and not value >= rule["least"]:
-        raise InputError(f"{name} must be at least {rule['least']}, got {value!r}")
+        raise InputError(f"{name} must be at least {rule['least']}, got {value!r:.80}")
     if rule["most"] is not None and not value <= rule["most"]:
-        raise InputError(f"{name} must be at most {rule['most']}, got {value!r}")
+        raise InputError(f"{name} must be at most {rule['most']}, got {value!r:.80}")
     if rule["above"] is not None and not value > rule["above"]:
-        raise InputError(f"{name} must be above {rule['above']}, got {value!r}")
+        raise InputError(f"{name} must be above {rule['above']}, got {value!r:.80}")
     if isinstance(value, int | float) and not abs(value) <= sys.float_info.max:
         raise InputError(f"{name} must be a finite number, got {value!r:.80}")
 
@@ -53,7 +54,7 @@ def _check_type(name: str, value: Any, default: Any) -> None:
     wanted = Mapping if not isinstance(default, bool | int | float | str | tuple) else type(default)
     numbers = int | float if wanted is float else wanted
     if not isinstance(value, numbers) or (isinstance(value, bool) and wanted is not bool):
-        raise InputError(f"{name} must be {_WORDS[wanted]}, got {value!r}")
+        raise InputError(f"{name} must be {_WORDS[wanted]}, got {value!r:.80}")
 
 
 _WORDS = {
@@ -115,17 +116,19 @@ class TextConfig(Settings):
 class ModelConfig(Settings):
     """The shape of a model: what lies between token ids and logits. The defaults are the paper's."""
 
-    depth: int = setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1)
-    embedding_size: int = setting(300, "size of a word vector", least=1)
+    depth: int = setting(1, "levels of aggregation: 1 words, 2 words and sentences, 3 and paragraphs", least=1, most=8)
+    embedding_size: int = setting(300, "size of a word vector", least=1, most=LARGEST)
     encoder: str = setting(
         "bilstm", "puts words in context: bilstm, bigru, cnn, none, or hf:FOLDER for a pre-trained one"
     )
     encoder_options: Mapping[str, Any] = setting({}, "options of the encoder's class")
     upper_encoder: str = setting("", "encoder of sentences; empty: that of the words, bilstm above a pre-trained one")
-    hidden_size: int = setting(200, "units of the encoder in each direction, or filters of each width", least=1)
+    hidden_size: int = setting(
+        200, "units of the encoder in each direction, or filters of each width", least=1, most=LARGEST
+    )
     aggregator: str = setting("routing", "turns the words' vectors into one")
     aggregator_options: Mapping[str, Any] = setting({}, "options of the aggregator's class")
-    head_size: int = setting(300, "hidden units of the classifier on top", least=1)
+    head_size: int = setting(300, "hidden units of the classifier on top", least=1, most=LARGEST)
     dropout: float = setting(0.2, "share of values dropped in training", least=0.0, most=0.99)
     dropout_kind: str = setting(
         "each",
@@ -223,7 +226,7 @@ class TrainingConfig(Settings):
         "of the products in training: full, or bf16, which processors that have it compute faster; weights stay full",
         choices=("full", "bf16"),
     )
-    seed: int = setting(0, "of initial weights, batches and dropout", least=0)
+    seed: int = setting(0, "of initial weights, batches and dropout", least=0, most=2**63 - 1)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from routepool.checks import at_least, check_states
+from routepool.checks import at_least, between, check_states
 from routepool.config import TextConfig
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
@@ -84,6 +84,7 @@ class PretrainedEncoder(nn.Module):
     """
 
     out_features: int
+    rows: int  # ids are below it
 
     @classmethod
     def read(cls, source: str, config: TextConfig) -> Pretrained:
@@ -221,17 +222,17 @@ class CNN(Encoder):
     Args:
         in_features: size of a token's vector.
         hidden_size: filters of each width.
-        widths: lengths of the n-grams.
+        widths: lengths of the n-grams, of at most 1,000 words each; at most 32 of them.
 
     >>> CNN(4, 3, widths=(1, 2))(torch.randn(2, 5, 4)).shape
     torch.Size([2, 5, 6])
     """
 
     def __init__(self, in_features: int, hidden_size: int, *, widths: tuple[int, ...] = (3, 4, 5)) -> None:
-        if not widths:
-            raise InputError("widths must name at least one length of n-gram, got none")
+        if not 0 < len(widths) <= 32:
+            raise InputError(f"widths must name 1 to 32 lengths of n-grams, got {len(widths)}")
         super().__init__(in_features, out_features=len(widths) * at_least("hidden_size", hidden_size, 1))
-        self.widths = tuple(at_least("widths", width, 1) for width in widths)
+        self.widths = tuple(between("widths", width, 1, 1000) for width in widths)
         self.filters = nn.ParameterList(torch.empty(hidden_size, in_features, width) for width in widths)
         self.bias = nn.Parameter(torch.empty(self.out_features))
         self.reset_parameters()

@@ -49,6 +49,7 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> UnknownNameError:
     >>> unknown("encoder", "bilstn", ["bilstm", "cnn"])
     UnknownNameError("unknown encoder 'bilstn', did you mean 'bilstm'? Known: bilstm, cnn")
     """
-    close = get_close_matches(str(name), known, n=1)
+    name = str(name)[:80]
+    close = get_close_matches(name, known, n=1)
     hint = f", did you mean {close[0]!r}?" if close else "."
     return UnknownNameError(f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}")

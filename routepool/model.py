@@ -153,6 +153,12 @@ class Classifier(nn.Module):
             levels.append(Level(encoder, aggregator, embedding=first, dropout=dropout, locked=locked, places=places))
         return cls(levels, Head(size, classes, hidden_size=config.head_size, dropout=dropout, places=places))
 
+    @property
+    def rows(self) -> int:
+        """How many words or pieces have a vector: ids are below it."""
+        first = cast(Level, self.levels[0])
+        return cast(PretrainedEncoder, first.encoder).rows if first.embedding is None else len(first.embedding.weight)
+
     def forward(self, ids: Tensor, mask: Tensor, *, grouped: bool = True) -> Tensor:
         """Logits (B, K) of texts given as ids and mask, (B, T), (B, S, T) or deeper."""
         self._check(ids, mask)

@@ -3,7 +3,7 @@
 # N pieces  W words  M units of weight
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
-from routepool.text import Encoded, Integers, TextReader, Tokenizer
+from routepool.piece_files import checked_pieces, vocabulary_of
+from routepool.text import Encoded, Integers, TextReader, Tokenizer, parsed
 
 FORMAT_VERSION = 2  # of tokenizer.json; version 1 holds words
 
@@ -43,12 +44,11 @@ class PieceTokenizer(TextReader):
     _engine: tokenizers.Tokenizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        pieces = checked_pieces(parsed(self.content))
         try:
-            engine = tokenizers.Tokenizer.from_str(self.content)
+            engine = tokenizers.Tokenizer.from_str(json.dumps(pieces))
         except Exception as error:  # the package raises nothing narrower
             raise InputError(f"wanted the JSON of a tokenizer, got something else ({error!s:.200})") from error
-        engine.no_truncation()
-        engine.no_padding()
         engine.encode_special_tokens = True
         object.__setattr__(self, "_engine", engine)
 
@@ -100,13 +100,15 @@ class PieceTokenizer(TextReader):
         return json.dumps(content, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, content: str | bytes) -> Self:
-        """Read what `to_json` wrote."""
-        values = _parsed(content)
+    def from_values(cls, values: Mapping[str, Any], *, rows: int | None = None) -> Self:
+        """Read what `to_json` wrote, parsed; the ids must be those of a table of so many rows."""
         settings, pieces = values.get("settings"), values.get("pieces")
-        if values.get("format_version") != FORMAT_VERSION or not isinstance(settings, dict):
-            raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION} with its settings")
-        return cls(TextConfig.from_dict(settings), json.dumps(pieces, ensure_ascii=False))
+        if not isinstance(settings, dict) or not isinstance(pieces, dict):
+            raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION} with its settings and pieces")
+        _check_rows(len(vocabulary_of(pieces.get("model"))), rows)
+        made = cls(TextConfig.from_dict(settings), json.dumps(pieces, ensure_ascii=False))
+        _check_rows(len(made.words), rows)
+        return made
 
 
 class Words(NamedTuple):
@@ -137,19 +139,21 @@ def words_of(encoded: Encoded) -> Words:
     return Words(spans, begins.cumsum(dtype=np.int32) - np.int32(1))
 
 
-def read_tokenizer(content: str | bytes) -> TextReader:
+def read_tokenizer(content: str | bytes, *, rows: int | None = None) -> TextReader:
     """The tokenizer in a `tokenizer.json` of any version: of words or of pieces.
+
+    Args:
+        content: of the file.
+        rows: of the model's table; one that does not fit it is refused before it is built.
 
     >>> read_tokenizer(Tokenizer.build(["It works."]).to_json()).words[2:]
     ('.', 'it', 'works')
     """
-    version = _parsed(content).get("format_version")
-    return PieceTokenizer.from_json(content) if version == FORMAT_VERSION else Tokenizer.from_json(content)
+    values = parsed(content)
+    of_pieces = isinstance(values, dict) and values.get("format_version") == FORMAT_VERSION
+    return (PieceTokenizer if of_pieces else Tokenizer).from_values(values, rows=rows)
 
 
-def _parsed(content: str | bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
-    return values if isinstance(values, dict) else {}
+def _check_rows(pieces: int, rows: int | None) -> None:
+    if rows is not None and pieces > rows:
+        raise InputError(f"the encoder knows ids below {rows}, but its tokenizer has {pieces}")

@@ -6,22 +6,22 @@ first two left joined. Scripts written without spaces give one token a character
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, Self
 from unicodedata import category
 
 import numpy as np
-import sentencex
 import tokenizers
 from numpy.typing import NDArray
 from tokenizers import Regex, models, normalizers, pre_tokenizers
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
+from routepool.sentences import clean, parts_of, sentences_of
 
 PAD, UNKNOWN = 0, 1
 SPECIAL_WORDS = ("[no word]", "[unknown word]")  # the space keeps them apart from every word of a text
@@ -45,7 +45,7 @@ _CASES = (
 )
 # A saved model names its way of splitting: change none of these, add another name.
 _SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_LONGEST = 200  # characters of a word of the vocabulary
 _GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
 
 Integers = NDArray[np.int32]
@@ -122,18 +122,22 @@ class TextReader:
         return None
 
     def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [_pieces(text, self.config, depth) for text in map(_clean, texts)]
-        encodings = self._engine.encode_batch([piece for text in pieces for _, piece in text], add_special_tokens=False)
-        lengths = np.array([len(each) for each in encodings], dtype=np.int32)
-        number = int(lengths.sum())
+        pieces = [sentences_of(text, self.config, depth) for text in map(clean, texts)]
+        parts = [parts_of(start, piece) for text in pieces for start, piece in text]
+        read = list(chain.from_iterable(parts))
+        encodings = self._engine.encode_batch([part for _, part in read], add_special_tokens=False)
+        of_parts = np.array([len(each) for each in encodings], dtype=np.int32)
+        number = int(of_parts.sum())
         ids = np.fromiter((one for each in encodings for one in each.ids), np.int32, number)
         ends = np.fromiter(
             (place for each in encodings for pair in each.offsets for place in pair), np.int32, 2 * number
         )
         spans = ends.reshape(number, 2)
-        starts = np.array([start for text in pieces for start, _ in text], dtype=np.int32)
-        spans += np.repeat(starts, lengths)[:, None]
+        starts = np.array([start for start, _ in read], dtype=np.int32)
+        spans += np.repeat(starts, of_parts)[:, None]
         words = self._words_of(encodings)
+        firsts = np.cumsum([0, *map(len, parts)])[:-1]
+        lengths = np.add.reduceat(of_parts, firsts, dtype=np.int32) if parts else of_parts
         end = 0
         for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
             start, end = end, end + int(of_text.sum())
@@ -188,18 +192,21 @@ class Tokenizer(TextReader):
             min_frequency: leave out words seen less often.
             max_size: the most words to take from the texts; 0 is all.
             extra_words: words to know without having seen them. Those that no text can give, because they would be
-                lower-cased or split, are left out.
+                lower-cased or split, are left out. So is, of both, what has more than 200 characters: nothing
+                that long is a word.
 
         >>> Tokenizer.build(["a b", "b c"], min_frequency=2, extra_words=["d", "D", "e-f"]).words[2:]
         ('b', 'd')
         """
         config = config or TextConfig()
         seen = count_words(texts, config=config)
-        common = sorted((-count, word) for word, count in seen.items() if count >= min_frequency)
+        known = [(-count, word) for word, count in seen.items() if count >= min_frequency and len(word) <= _LONGEST]
+        common = sorted(known)
         words = [word for _, word in common[: max_size or None]]
         present = set(words)
         reachable = _splitter(config)
-        extra = [word for word in dict.fromkeys(extra_words) if word not in present and reachable(word) == [word]]
+        new = (word for word in dict.fromkeys(extra_words) if word not in present and len(word) <= _LONGEST)
+        extra = [word for word in new if reachable(word) == [word]]
         return cls(config, (*SPECIAL_WORDS, *words, *extra), (0, 0, *(seen[word] for word in words), *[0] * len(extra)))
 
     def to_json(self) -> str:
@@ -220,12 +227,21 @@ class Tokenizer(TextReader):
         >>> Tokenizer.from_json(tokenizer.to_json()) == tokenizer
         True
         """
-        try:
-            values = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
-        settings, words, counts = _checked(values)
+        return cls.from_values(parsed(content))
+
+    @classmethod
+    def from_values(cls, values: Any, *, rows: int | None = None) -> Self:
+        """Read what `to_json` wrote, parsed; the words must be those of a table of so many rows."""
+        settings, words, counts = _checked(values, rows)
         return cls(TextConfig.from_dict(settings), (*SPECIAL_WORDS, *words), (0, 0, *counts))
+
+
+def parsed(content: str | bytes) -> Any:
+    """The values in the content of a `tokenizer.json`."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
 
 
 def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
@@ -236,30 +252,11 @@ def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
     """
     split = _splitter(config)
     counts: Counter[str] = Counter()
-    for text in map(_clean, texts):
-        for _, piece in _pieces(text, config, 1):
-            counts.update(split(piece))
+    for text in map(clean, texts):
+        for start, piece in sentences_of(text, config, 1):
+            for _, part in parts_of(start, piece):
+                counts.update(split(part))
     return counts
-
-
-def _pieces(text: str, config: TextConfig, depth: int) -> list[tuple[int, str]]:
-    """The parts of a text that are tokenised on their own, and where each begins."""
-    if config.separator:
-        pieces, start = [], 0
-        for piece in text.split(config.separator):
-            pieces.append((start, piece))
-            start += len(piece) + len(config.separator)
-        return pieces
-    if depth == 1:
-        return [(0, text)]
-    return [(one["start_index"], one["text"]) for one in sentencex.get_sentence_boundaries(config.language, text)]
-
-
-def _clean(text: str) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"a text must be a string, got {text!r}; drop missing texts or write them as ''")
-    # A lone surrogate has no UTF-8 form; its stand-in has the same length, so spans stay right.
-    return _SURROGATES.sub("\ufffd", text)
 
 
 def _engine(config: TextConfig, words: Sequence[str]) -> tokenizers.Tokenizer:
@@ -280,14 +277,18 @@ def _splitter(config: TextConfig) -> Callable[[str], list[str]]:
     return split
 
 
-def _checked(values: Any) -> tuple[dict[str, Any], list[str], list[int]]:
+def _checked(values: Any, rows: int | None) -> tuple[dict[str, Any], list[str], list[int]]:
     if not isinstance(values, dict) or values.get("format_version") != FORMAT_VERSION:
         found = values.get("format_version") if isinstance(values, dict) else values
-        raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION}, got {found!r}; update routepool")
+        raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION}, got {found!r:.80}; update routepool")
     settings, words, counts = (values.get(key) for key in ("settings", "words", "counts"))
     if not isinstance(settings, dict):
-        raise InputError(f"settings of the tokenizer must be a table, got {settings!r}")
-    if not isinstance(words, list) or not all(isinstance(word, str) and _clean(word) == word for word in words):
+        raise InputError(f"settings of the tokenizer must be a table, got {settings!r:.80}")
+    if rows is not None and isinstance(words, list) and len(words) + len(SPECIAL_WORDS) != rows:
+        raise InputError(
+            f"the tokenizer must have {rows - len(SPECIAL_WORDS)} words, as the weights do, got {len(words)}"
+        )
+    if not isinstance(words, list) or not all(isinstance(word, str) and clean(word) == word for word in words):
         raise InputError("words of the tokenizer must be a list of strings without lone surrogates")
     if len({*words, *SPECIAL_WORDS}) != len(words) + len(SPECIAL_WORDS):
         raise InputError("words of the tokenizer must differ from one another")

@@ -74,6 +74,8 @@ def test_settings_survive_json(name: str) -> None:
         ({"hidden_size": 0}, "hidden_size must be at least 1, got 0"),
         ({"hidden_size": 2.5}, "hidden_size must be a whole number, got 2.5"),
         ({"hidden_size": True}, "hidden_size must be a whole number, got True"),
+        ({"hidden_size": 2**16 + 1}, "hidden_size must be at most 65536, got 65537"),
+        ({"depth": 9}, "depth must be at most 8, got 9"),
         ({"dropout": 1.0}, "dropout must be at most 0.99, got 1.0"),
         ({"dropout": float("nan")}, "dropout must be at least 0.0, got nan"),
         ({"dropout_places": ("encoder", "hiden")}, "dropout_places must be one of embedding, .*, got 'hiden'"),

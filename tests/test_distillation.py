@@ -132,7 +132,7 @@ def test_damaged_answers_are_computed_again(
     again = teacher_logits([Teacher.read(teacher)], texts_of(3), planted.LABELS, folder=tmp_path)
     assert np.array_equal(first, again)
     assert computed == [3, 3]
-    assert "computed again" in caplog.text
+    assert "the cache is broken and made again" in caplog.text
 
 
 def test_a_folder_that_cannot_be_written_costs_a_warning(

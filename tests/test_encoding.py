@@ -131,7 +131,7 @@ def test_bad_input_says_what_came_and_what_was_wanted(name: str) -> None:
     ("make", "message"),
     [
         (lambda: BiLSTM(4, 0), "hidden_size must be a whole number of at least 1, got 0"),
-        (lambda: CNN(4, 2, widths=()), "widths must name at least one length"),
+        (lambda: CNN(4, 2, widths=()), "widths must name 1 to 32 lengths of n-grams, got 0"),
         (lambda: CNN(4, 2, widths=(3, 0)), "widths must be a whole number of at least 1, got 0"),
         (
             lambda: ENCODERS["bilstn"],

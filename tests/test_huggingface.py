@@ -280,12 +280,3 @@ def test_the_real_encoder_is_read_and_run() -> None:
             vectors.append(model(ids, torch.ones_like(ids, dtype=torch.bool)).mean(1)[0])
     similar = torch.nn.functional.cosine_similarity
     assert similar(vectors[0], vectors[1], 0) > similar(vectors[0], vectors[2], 0) + 0.3
-
-
-def test_an_architecture_names_no_code_to_run(folder: Path) -> None:
-    found = PRETRAINED["hf"].read(str(folder), TextConfig())
-    foreign = {"auto_map": {"AutoModel": "someone--model.Code"}, "_attn_implementation": "someone/kernel"}
-    made = PRETRAINED["hf"](20, **{**found.options, "architecture": {**found.options["architecture"], **foreign}})
-    assert isinstance(made, HuggingFaceEncoder)
-    assert type(made.model).__module__ == "transformers.models.bert.modeling_bert"
-    assert made.model.config._attn_implementation == "sdpa"

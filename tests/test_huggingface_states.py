@@ -7,6 +7,7 @@ import planted
 import pytest
 import tiny_encoder
 import torch
+from tiny_vectors import flipped
 from torch import Tensor
 
 from routepool.config import Preset, TextConfig, change
@@ -74,12 +75,24 @@ def test_what_was_computed_once_is_read_the_next_time(tmp_path: Path) -> None:
     ],
     ids=["cut short", "empty", "a bit flipped", "longer"],
 )
-def test_a_damaged_file_is_computed_again(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_file_is_computed_again(
+    tmp_path: Path, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
     StatesCache(tmp_path, size=2).get(IDS, give(STATES))
     (file,) = tmp_path.iterdir()
     file.write_bytes(damage(file.read_bytes()))
     assert torch.equal(StatesCache(tmp_path, size=2).get(IDS, give(STATES + 1)), STATES + 1)
+    assert caplog.text.count("the cache is broken and made again") == 1
     assert torch.equal(StatesCache(tmp_path, size=2).get(IDS, refuse), STATES + 1)
+
+
+def test_no_flipped_bit_gives_other_states(tmp_path: Path) -> None:
+    StatesCache(tmp_path, size=2).get(IDS, give(STATES))
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for place in range(8 * len(whole)):
+        file.write_bytes(flipped(whole, place))
+        assert torch.equal(StatesCache(tmp_path, size=2).get(IDS, give(STATES)), STATES)
 
 
 def test_the_file_of_another_text_is_computed_again(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
     saved = tiny_model()
     other = Classifier.build(CONFIG, vocabulary_size=99, classes=2)
     for bad, message in (
-        (replace(saved, classifier=other), r"embedding\.weight must be \(14, 3\).*the 14 words.*got \(99, 3\)"),
+        (replace(saved, classifier=other), "a row for each of the 14 words of its tokenizer, got 99"),
         (replace(saved, labels=("a", "b", "c")), r"head\.output\.weight must be \(3, 3\).* and 3 labels"),
         (replace(saved, model_config=ModelConfig()), r"for the settings"),
         (replace(saved, classifier=tiny_model().classifier.double()), r"must be .*float32.*got .*float64"),
@@ -172,6 +172,9 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             save(tmp_path / "run", bad, card={})
+    for too_large in ({"provenance": {"notes": "a" * 5_000_000}}, {"labels": ("a" * 5_000_000, "b")}):
+        with pytest.raises(InputError, match=r"config\.json: wanted at most \d+ bytes for a model of this size"):
+            save(tmp_path / "run", replace(saved, **too_large), card={})
     with torch.no_grad():
         saved.classifier.get_parameter("head.output.bias")[0] = float("nan")
     with pytest.raises(InputError, match=r"head\.output\.bias must hold finite numbers"):

@@ -187,6 +187,8 @@ def test_compiles_to_the_same_values_and_gradients(messages: str) -> None:
         ({"capsule_size": -3}, "capsule_size must be a whole number of at least 1, got -3"),
         ({"iterations": -1}, "iterations must be a whole number of at least 1, got -1"),
         ({"iterations": 2.0}, "iterations must be a whole number of at least 1, got 2.0"),
+        ({"iterations": 101}, "iterations must be at most 100, got 101"),
+        ({"capsules": 1001}, "capsules must be at most 1000, got 1001"),
         ({"messages": "relu"}, "messages must be one of linear, tanh, got 'relu'"),
     ],
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
+from routepool.sentences import LONGEST_WORD
 from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, count_words
 from routepool.unread import Truncation
 
@@ -233,3 +234,28 @@ def test_word_counts_cover_every_word() -> None:
 def test_reading_text_and_vectors_needs_no_torch() -> None:
     code = "import sys, routepool.text, routepool.vectors; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("split", "endless"), [("words", "a"), ("words", "1"), ("words", "\u0301"), ("spaces", "1")])
+def test_a_word_of_any_length_is_read(split: str, endless: str) -> None:
+    text = "A good film. " + endless * 11_000_000 + " It works."
+    tokenizer = Tokenizer.build([text], config=TextConfig(split=split, max_words=0))
+    (encoded,) = tokenizer.encode([text], depth=2)
+    assert len(encoded.lengths) == 2
+    assert all(end - start <= LONGEST_WORD for start, end in encoded.spans.tolist())
+    covered = "".join(pieces(text, encoded)).lower()
+    assert covered == "".join(text.lower().split())
+    assert max(map(len, tokenizer.words)) <= LONGEST_WORD
+
+
+def test_only_a_word_that_is_too_long_is_read_in_parts() -> None:
+    longest = "a" * LONGEST_WORD
+    text = f"{longest} {longest}b " + "a " * LONGEST_WORD
+    assert [len(word) for word in split(text, max_words=0)[:4]] == [LONGEST_WORD, LONGEST_WORD, 1, 1]
+    assert len(split(text, max_words=0)) == 3 + LONGEST_WORD
+
+
+def test_what_is_longer_than_any_word_takes_no_place_in_the_vocabulary() -> None:
+    longest, too_long = "a" * 200, "b" * 201
+    tokenizer = Tokenizer.build([f"{longest} {too_long}"], extra_words=["c" * 200, "d" * 201])
+    assert tokenizer.words[2:] == (longest, "c" * 200)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tiny_vectors import GLOVE, ROWS, WORDS, cached_files, written
+from tiny_vectors import GLOVE, ROWS, WORDS, cached_files, flipped, written
 
 from routepool import vectors
 from routepool.errors import InputError, MissingPackageError
@@ -68,6 +69,17 @@ def test_a_broken_cache_is_made_again(
     assert vectors.load(spec, WORDS).table.tolist() == ROWS
     assert "the cache is broken and made again" in caplog.text
     assert file.read_bytes() == whole
+
+
+def test_no_flipped_bit_of_a_cache_gives_other_vectors(tmp_path: Path, cache: Path) -> None:
+    spec = written(tmp_path / "a.txt", GLOVE)
+    vectors.load(spec, WORDS)
+    (file,) = cached_files(cache)
+    whole = file.read_bytes()
+    for place in range(0, 8 * len(whole), 13):  # every bit of a byte, all over the file
+        file.write_bytes(flipped(whole, place))
+        assert vectors.load(spec, WORDS).table.tolist() == ROWS
+        assert file.read_bytes() == whole
 
 
 def test_a_cache_that_cannot_be_written_only_warns(
@@ -153,6 +165,24 @@ def test_wordllama_joins_other_vectors_and_offers_frequent_words(tmp_path: Path)
     assert found.table[:, :2].tolist() == [[1, 2], [0, 0]]
     assert found.known.all()
     assert {"film", "the", "of"} < set(vectors.frequent(spec, 1000))
+
+
+@needs_wordllama
+@pytest.mark.parametrize(
+    "part", ["weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"]
+)
+def test_a_damaged_wordllama_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    module = importlib.import_module("routepool.extras.wordllama_vectors")
+    folder = Path(shutil.copytree(module._FOLDER, tmp_path / "wordllama"))
+    monkeypatch.setattr(module, "_FOLDER", folder)
+    assert vectors.load("wordllama", ["film"]).known.all()
+    content = (folder / part).read_bytes()
+    (folder / part).write_bytes(flipped(content, 4 * len(content)))
+    with pytest.raises(InputError, match=r"the installed wordllama is damaged: .* install it again"):
+        vectors.load("wordllama", ["film"])
+    (folder / part).unlink()
+    with pytest.raises(InputError, match="the installed wordllama has no "):
+        vectors.load("wordllama", ["film"])
 
 
 @needs_wordllama

@@ -1,4 +1,4 @@
-"""A tiny file of vectors, and how tests write and find files."""
+"""A tiny file of vectors, and how tests write, find and damage files."""
 
 from pathlib import Path
 
@@ -14,3 +14,10 @@ def cached_files(folder: Path) -> list[Path]:
 def written(path: Path, content: str | bytes) -> str:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return str(path)
+
+
+def flipped(content: bytes, place: int) -> bytes:
+    """The content with one bit turned over."""
+    changed = bytearray(content)
+    changed[place // 8] ^= 1 << place % 8
+    return bytes(changed)

@@ -7,7 +7,8 @@ from torch import Tensor, nn
 
 from routepool.aggregation.base import Aggregator, register
 from routepool.aggregation.masking import masked_softmax
-from routepool.checks import at_least, one_of
+from routepool.checks import between, one_of
+from routepool.config import LARGEST
 
 
 @register("attention")
@@ -59,9 +60,9 @@ class StructuredAttention(Aggregator):
     """
 
     def __init__(self, in_features: int, *, rows: int = 5, attention_size: int = 350) -> None:
-        super().__init__(in_features, out_features=in_features * at_least("rows", rows, 1))
+        super().__init__(in_features, out_features=in_features * between("rows", rows, 1, 1000))
         self.units = rows
-        self.hidden = nn.Linear(in_features, at_least("attention_size", attention_size, 1), bias=False)
+        self.hidden = nn.Linear(in_features, between("attention_size", attention_size, 1, LARGEST), bias=False)
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()
 
@@ -94,7 +95,7 @@ class MultiHopAttention(Aggregator):
 
     def __init__(self, in_features: int, *, hops: int = 3) -> None:
         super().__init__(in_features, out_features=in_features)
-        self.hops = at_least("hops", hops, 1)
+        self.hops = between("hops", hops, 1, 100)
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
 

@@ -12,7 +12,8 @@ from routepool.aggregation.gradient import route_linearly
 from routepool.aggregation.masking import finite_padding, wide_type
 from routepool.aggregation.messages import LinearMessages, Messages, TanhMessages
 from routepool.aggregation.rounds import CAPSULES, TOKENS, Algorithm, Round
-from routepool.checks import at_least, check_states, one_of
+from routepool.checks import between, check_states, one_of
+from routepool.config import LARGEST
 
 _FULL = (torch.float32, torch.float64)
 
@@ -56,11 +57,11 @@ class _Routing(Aggregator):
         average: bool = False,
         learned_length: bool = False,
     ) -> None:
-        size = at_least("capsules", capsules, 1) * at_least("capsule_size", capsule_size, 1)
+        size = between("capsules", capsules, 1, 1000) * between("capsule_size", capsule_size, 1, LARGEST)
         super().__init__(in_features, out_features=size)
         self.capsules = self.units = capsules
         self.capsule_size = capsule_size
-        self.iterations = at_least("iterations", iterations, 1)
+        self.iterations = between("iterations", iterations, 1, 100)
         self.messages = one_of("messages", messages, ("linear", "tanh"))
         self.average = average
         self.weight = nn.Parameter(torch.empty(capsules, capsule_size, in_features))

@@ -3,13 +3,16 @@
 The files are read directly: importing that package would set up logging and its loader may download.
 """
 
+import hashlib
+from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
+from safetensors.numpy import load
 from tokenizers import Tokenizer
 
 from routepool.errors import InputError
@@ -40,11 +43,9 @@ class WordllamaSource:
     name = "wordllama"
 
     def __init__(self) -> None:
-        for part in (_WEIGHTS, _TOKENIZER):
-            if not (_FOLDER / part).is_file():
-                raise InputError(f"the installed wordllama has no {part}; version 0.4.0.post1 does: install that one")
-        self._tokenizer = Tokenizer.from_file(str(_FOLDER / _TOKENIZER))
-        self._parts = load_file(_FOLDER / _WEIGHTS)["embedding.weight"].astype(np.float32) * np.float32(SCALE)
+        weights, tokenizer = _content(_WEIGHTS), _content(_TOKENIZER)
+        self._tokenizer = Tokenizer.from_buffer(tokenizer)
+        self._parts = load(weights)["embedding.weight"].astype(np.float32) * np.float32(SCALE)
 
     def frequent(self, limit: int) -> list[str]:
         """Words that are one sub-word; their ids are in the order of frequency."""
@@ -60,3 +61,26 @@ class WordllamaSource:
             if encoding.ids:
                 table[row], known[row] = self._parts[encoding.ids].mean(axis=0), True
         return table, known
+
+
+def _content(part: str) -> bytes:
+    """A file of the package, which must be the one that was installed."""
+    try:
+        content = (_FOLDER / part).read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"the installed wordllama has no {part}; version 0.4.0.post1 does: install that one"
+        ) from error
+    digest = urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+    if _recorded(part) not in (None, digest):
+        raise InputError(f"the installed wordllama is damaged: {part} is not what was installed; install it again")
+    return content
+
+
+def _recorded(part: str) -> str | None:
+    """The digest that the installer noted, if it did."""
+    try:
+        noted = [file.hash for file in files("wordllama") or [] if str(file) == f"wordllama/{part}"]
+    except PackageNotFoundError:
+        return None
+    return noted[0].value if noted and noted[0] is not None else None

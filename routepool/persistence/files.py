@@ -96,6 +96,8 @@ def read_file(path: Path, *, at_most: int) -> bytes:
             raise InputError(f"{path}: wanted a regular file, got something else; copy the folder again")
         with path.open("rb") as file:
             content = file.read(at_most + 1)
+    except MemoryError as error:
+        raise InputError(f"{path}: it does not fit in memory; use a machine with more") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{path}: cannot be read ({_reason(error)}); correct the path or copy it again") from error
     if len(content) > at_most:
@@ -119,6 +121,8 @@ def told(path: Path, function: Callable[P, T], *args: P.args, **options: P.kwarg
         return function(*args, **options)
     except InputError as error:
         raise InputError(f"{path}: {error}; copy the folder again or train again") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: it is nested too deeply; copy the folder again or train again") from error
 
 
 def _reason(error: OSError | ValueError) -> str:

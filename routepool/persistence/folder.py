@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from routepool.errors import InputError
-from routepool.persistence.building import blank, check_weights, count, fill
+from routepool.model import Classifier
+from routepool.persistence.building import BIAS, blank, check_weights, check_words, fill
 from routepool.persistence.card import render
 from routepool.persistence.description import Description, SavedModel
 from routepool.persistence.files import (
@@ -28,15 +29,24 @@ from routepool.persistence.files import (
     write_file,
     writing,
 )
-from routepool.persistence.manifest import MANIFEST, check_version, has_manifest, read_entry, read_manifest, seal
-from routepool.persistence.tensors import parse, stream
+from routepool.persistence.manifest import (
+    MANIFEST,
+    check_version,
+    has_manifest,
+    place_of,
+    read_entry,
+    read_manifest,
+    seal,
+)
+from routepool.persistence.tensors import parse, read_header, stream
 from routepool.pieces import read_tokenizer
 
 logger = logging.getLogger(__name__)
 
 CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.json", "model.safetensors", "README.md"
 NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
-_MOST_CONFIG = 50_000_000  # bytes; 100,000 labels of 100 letters fit four times
+# Bytes that a file may have beyond what its labels or words account for, and for each of these.
+_LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
 
 Folder = str | os.PathLike[str]
 
@@ -53,10 +63,15 @@ def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: b
     folder = Path(folder)
     check_free(folder, force=force)
     tensors = {name: tensor.detach().cpu() for name, tensor in saved.classifier.state_dict().items()}
-    check_weights(blank(saved, saved.tokenizer, weights=count(tensors)), tensors, saved, saved.tokenizer)
+    model = blank(saved, tensors)
+    check_weights(model, tensors, saved)
+    check_words(saved.tokenizer, model)
+    config, tokenizer = to_json(saved.to_config()), saved.tokenizer.to_json().encode()
+    _check_size(folder / CONFIG, len(config), _LITTLE + _OF_A_LABEL * len(saved.labels))
+    _check_size(folder / TOKENIZER, len(tokenizer), _LITTLE + _OF_A_WORD * model.rows)
     contents: dict[str, Iterable[bytes | memoryview]] = {
-        CONFIG: [to_json(saved.to_config())],
-        TOKENIZER: [saved.tokenizer.to_json().encode()],
+        CONFIG: [config],
+        TOKENIZER: [tokenizer],
         WEIGHTS: stream(tensors),
         CARD: [render(saved, card).encode("utf-8", "replace")],
     }
@@ -87,17 +102,32 @@ def load(folder: Folder) -> SavedModel:
     folder = Path(folder)
     _check_finished(folder)
     entries = {entry.name: entry for entry in read_manifest(folder, NEEDED)}
-    if entries[CONFIG].size > _MOST_CONFIG:
-        raise InputError(f"{folder / CONFIG}: wanted at most {_MOST_CONFIG} bytes, got {entries[CONFIG].size}")
-    description = _read_config(*read_entry(folder, entries[CONFIG]))
+    description, model = _read_shape(folder, entries)
+    _check_size(folder / TOKENIZER, entries[TOKENIZER].size, _LITTLE + _OF_A_WORD * model.rows)
     path, content = read_entry(folder, entries[TOKENIZER])
-    tokenizer = told(path, read_tokenizer, content)
+    tokenizer = told(path, read_tokenizer, content, rows=model.rows)
     path, content = read_entry(folder, entries[WEIGHTS])
-    tensors = parse(path, content)
-    model = told(folder / CONFIG, blank, description, tokenizer, weights=count(tensors))
-    classifier = told(path, fill, model, tensors, description, tokenizer)
+    classifier = told(path, fill, model, parse(path, content), description)
     plain = {item.name: getattr(description, item.name) for item in fields(description)}
     return SavedModel(classifier=classifier, tokenizer=tokenizer, **plain)
+
+
+def _read_shape(folder: Path, entries: Mapping[str, Entry]) -> tuple[Description, Classifier]:
+    """The settings and a model without memory, which the weights are promised to fit: what costs little comes first."""
+    weights = place_of(folder, entries[WEIGHTS])
+    promised = read_header(weights)
+    labels = sum(tensor.numel() for name, tensor in promised.items() if name == BIAS)
+    _check_size(folder / CONFIG, entries[CONFIG].size, _LITTLE + _OF_A_LABEL * labels)
+    path, content = read_entry(folder, entries[CONFIG])
+    description = _read_config(path, content)
+    model = told(path, blank, description, promised)
+    told(weights, check_weights, model, promised, description)
+    return description, model
+
+
+def _check_size(path: Path, size: int, most: int) -> None:
+    if size > most:
+        raise InputError(f"{path}: wanted at most {most} bytes for a model of this size, got {size}; train again")
 
 
 def check_free(folder: Folder, *, force: bool = False) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from routepool.caching import digest_of
 from routepool.errors import InputError
 from routepool.persistence.files import Entry, parse_json, read_file, temporary, to_json
 
@@ -48,17 +49,22 @@ def has_manifest(folder: Path) -> bool:
 
 
 def read_entry(folder: Path, entry: Entry) -> tuple[Path, bytes]:
-    """The content a manifest promises, and where it was.
-
-    A save that was killed just after its manifest was in place leaves files under their temporary names: the hash
-    tells them from others.
-    """
-    usual = folder / entry.name
-    for path in (usual, temporary(usual)):
-        content = read_file(path, at_most=entry.size) if _size(path) == entry.size else b""
+    """The content a manifest promises, and where it was."""
+    for path in _places(folder, entry):
+        content = read_file(path, at_most=entry.size)
         if len(content) == entry.size and hashlib.sha256(content).hexdigest() == entry.sha256:
             return path, content
-    raise InputError(f"{usual}: {_difference(usual, entry)}; copy the folder again or train again")
+    raise _refusal(folder, entry)
+
+
+def place_of(folder: Path, entry: Entry) -> Path:
+    """Where the file is that a manifest promises, by its size; its hash is asked for only between two of one size."""
+    places = _places(folder, entry)
+    if len(places) > 1:
+        places = [path for path in places if digest_of(path) == entry.sha256]
+    if not places:
+        raise _refusal(folder, entry)
+    return places[0]
 
 
 def check_version(path: Path, version: Any) -> int:
@@ -90,6 +96,21 @@ def _entry(path: Path, item: dict[str, Any]) -> Entry:
     if not named or type(size) is not int or size < 0:
         raise InputError(f"{path}: wanted name, size and sha256 of a file, got {item!r:.200}; copy the folder again")
     return Entry(str(name), size, str(sha256))
+
+
+def _places(folder: Path, entry: Entry) -> list[Path]:
+    """Files of the right size under both names.
+
+    A save that was killed just after its manifest was in place leaves files under their temporary names: the hash
+    tells them from others.
+    """
+    usual = folder / entry.name
+    return [path for path in (usual, temporary(usual)) if path.is_file() and _size(path) == entry.size]
+
+
+def _refusal(folder: Path, entry: Entry) -> InputError:
+    path = folder / entry.name
+    return InputError(f"{path}: {_difference(path, entry)}; copy the folder again or train again")
 
 
 def _size(path: Path) -> int | None:

@@ -26,6 +26,9 @@ _TYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
+_NAMED = {name: dtype for dtype, name in _TYPES.items()}
+_MOST_HEADER = 2**22  # bytes: forty thousand tensors
+_UNREADABLE = (OSError, struct.error, ValueError, TypeError, LookupError, AttributeError, RuntimeError)
 _DAMAGE = (SafetensorError, KeyError, ValueError, TypeError, RuntimeError, AssertionError)
 
 
@@ -54,6 +57,23 @@ def stream(tensors: Mapping[str, Tensor]) -> Iterator[bytes | memoryview]:
     for name in order:
         values = tensors[name].detach().cpu().contiguous()
         yield values.reshape(-1).view(torch.uint8).numpy().data
+
+
+def read_header(path: Path) -> dict[str, Tensor]:
+    """The tensors that a safetensors file promises, without their values: on the device `meta`, without memory."""
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            entries = json.loads(file.read(length)) if length <= _MOST_HEADER else None
+        if not isinstance(entries, dict):
+            raise ValueError(f"a header of {length} bytes, wanted a table of at most {_MOST_HEADER}")
+        entries.pop("__metadata__", None)
+        size = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+        if path.stat().st_size != 8 + length + size:
+            raise ValueError(f"{8 + length + size} bytes by its header, {path.stat().st_size} in all")
+        return {name: _promised(entry["shape"], entry["dtype"]) for name, entry in entries.items()}
+    except _UNREADABLE as error:
+        raise InputError(f"{path}: wanted safetensors, got something else ({error!r:.200}); copy it again") from error
 
 
 def parse(path: Path, content: bytes) -> dict[str, Tensor]:
@@ -85,8 +105,14 @@ def check_tensors(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *
             raise InputError(f"{name} must hold finite numbers, got NaN or infinity")
 
 
+def _promised(shape: list[int], dtype: str) -> Tensor:
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"shape {shape!r:.80}")
+    return torch.empty(shape, dtype=_NAMED[dtype], device="meta")
+
+
 def _finite(tensor: Tensor) -> bool:
-    if not tensor.is_floating_point() or not tensor.numel():
+    if tensor.is_meta or not tensor.is_floating_point() or not tensor.numel():
         return True
     # Both ends are NaN if any number is; torch.isfinite of the whole would take twice the tensor's memory.
     return all(map(math.isfinite, (end.item() for end in tensor.aminmax())))

@@ -19,19 +19,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from routepool.caching import default_folder, find, keep
 from routepool.errors import InputError
 from routepool.inference import depth_of, logits_of
 from routepool.persistence import SavedModel, load
-from routepool.persistence.files import read_file, write_file
+from routepool.persistence.files import read_file
 from routepool.persistence.manifest import MANIFEST
-from routepool.persistence.tensors import check_tensors, parse, stream
+from routepool.persistence.tensors import parse, stream
 from routepool.training.fitting import told_labels
-from routepool.vectors.cache import default_folder
 
 logger = logging.getLogger(__name__)
 
 CHUNK = 4096  # texts whose answers are kept in one file: what an interruption costs at most
-_LAYOUT = "logits-1"  # to be counted up when the form of the files changes
+_LAYOUT = "logits-2"  # to be counted up when the form of the files changes
 _MOST_MANIFEST, _MOST_CHUNK = 1_000_000, 2**32  # bytes
 
 Floats = NDArray[np.float32]
@@ -66,24 +66,22 @@ class Teacher:
 
         Args:
             texts: N of them.
-            folder: where answers are kept; else where parsed vectors are, see `routepool.vectors.cache`.
+            folder: where answers are kept; else where parsed vectors are, see `routepool.caching`.
         """
         for start in range(0, len(texts), CHUNK):
             yield from self._cached(texts[start : start + CHUNK], folder or default_folder())
 
     def _cached(self, texts: Sequence[str], folder: Path) -> Floats:
         key = hashlib.sha256(json.dumps([self.digest, *texts]).encode()).hexdigest()
-        file = folder / _LAYOUT / f"{key}.safetensors"
-        if file.exists():
-            try:
-                return _read(file, (len(texts), len(self.saved.labels)))
-            except InputError as error:
-                logger.warning("answers of a teacher are damaged and computed again: %s", error)
+        file = find(folder / _LAYOUT, key)
+        if file is not None:
+            return parse(file, read_file(file, at_most=_MOST_CHUNK))["logits"].numpy()
         answers = self._compute(texts)
+        content = stream({"logits": torch.from_numpy(answers)})
         try:
-            _write(file, answers)
+            keep(folder / _LAYOUT, key, lambda output: output.writelines(content))
         except OSError as error:
-            logger.warning("%s: answers of the teacher are not kept (%s)", file, error)
+            logger.warning("%s: answers of the teacher are not kept (%s)", folder / _LAYOUT, error)
         return answers
 
     def _compute(self, texts: Sequence[str]) -> Floats:
@@ -150,20 +148,3 @@ def teacher_logits(
     mean = total / len(teachers)
     centred: Floats = (mean if multi_label else mean - mean.mean(1, keepdims=True)).astype(np.float32)
     return centred
-
-
-def _read(file: Path, shape: tuple[int, int]) -> Floats:
-    tensors = parse(file, read_file(file, at_most=_MOST_CHUNK))
-    check_tensors(tensors, {"logits": torch.empty(shape)}, source=f"of {shape[0]} answers")
-    return tensors["logits"].numpy()
-
-
-def _write(file: Path, answers: Floats) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f".{os.getpid()}.part")  # students that start together do not meet
-    try:
-        part.unlink(missing_ok=True)
-        write_file(part, stream({"logits": torch.from_numpy(answers)}))
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from routepool.checks import at_least
+from routepool.checks import at_least, between
 from routepool.config import TextConfig
 from routepool.encoding import PRETRAINED, Pretrained, PretrainedEncoder
 from routepool.errors import InputError
@@ -61,16 +61,20 @@ class HuggingFaceEncoder(PretrainedEncoder):
         super().__init__()
         if not isinstance(architecture, Mapping):
             raise InputError("a Hugging Face encoder needs its folder or name: encoder hf:FOLDER")
+        if not isinstance(frozen, bool):
+            raise InputError(f"frozen must be true or false, got {frozen!r:.80}")
         self.model = build(architecture)
         self.out_features = at_least("hidden_size", getattr(self.model.config, "hidden_size", 0), 1)
-        rows = len(self.model.get_input_embeddings().weight)  # type: ignore[arg-type]
-        if max(vocabulary_size - 1, *before, *behind, 0) >= rows:
-            raise InputError(f"the encoder knows ids below {rows}, but its tokenizer has {vocabulary_size}")
-        self.before, self.behind = list(before), list(behind)
-        self.window = min(at_least("pieces", pieces, 1), _positions(self.model)) - len(before) - len(behind)
+        self.rows = len(self.model.get_input_embeddings().weight)  # type: ignore[arg-type]
+        if vocabulary_size > self.rows:
+            raise InputError(f"the encoder knows ids below {self.rows}, but its tokenizer has {vocabulary_size}")
+        self.before, self.behind = (
+            [between("an id", each, 0, self.rows - 1) for each in ids] for ids in (before, behind)
+        )
+        self.window = min(between("pieces", pieces, 1, 2**20), _positions(self.model)) - len(before) - len(behind)
         at_least("pieces of a window beside the special ones", self.window, 1)
         self.padding = getattr(self.model.config, "pad_token_id", None) or 0
-        self.frozen = bool(frozen)
+        self.frozen = frozen
         self.cache: StatesCache | None = None
         self.model.requires_grad_(not self.frozen)
 

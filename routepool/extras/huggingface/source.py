@@ -16,14 +16,10 @@ from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedMode
 
 from routepool.config import TextConfig
 from routepool.errors import InputError
+from routepool.extras.huggingface.architecture import shape_of
 from routepool.pieces import PieceTokenizer
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-# Said of a model's past, its labels or its code: nothing that shapes the encoder, and code is never run.
-_IGNORED = {
-    *("architectures", "auto_map", "dtype", "gradient_checkpointing", "id2label", "label2id", "problem_type"),
-    *("quantization_config", "torch_dtype", "transformers_version", "use_cache"),
-}
 _FAILURES = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError, SafetensorError)
 
 
@@ -72,27 +68,23 @@ def read_architecture(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / CONFIG}: wanted JSON ({_short(error)}); download it again") from error
     if not isinstance(values, dict) or not isinstance(values.get("model_type"), str):
         raise InputError(f"{folder / CONFIG}: wanted the settings of an encoder with their model_type, got none")
-    return shape_of(values)
-
-
-def shape_of(architecture: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an architecture that shape it; names with an underscore are the package's own matter."""
-    return {key: value for key, value in architecture.items() if key not in _IGNORED and not key.startswith("_")}
+    try:
+        return shape_of(values)
+    except InputError as error:
+        raise InputError(f"{folder / CONFIG}: {error}; use another encoder") from error
 
 
 def build(architecture: Mapping[str, Any]) -> PreTrainedModel:
     """A new encoder of this architecture, from the package's own classes alone, without the pooling we replace."""
-    kind = architecture.get("model_type")
+    shape = shape_of(architecture)
+    options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
     try:
-        config: PretrainedConfig = AutoConfig.for_model(**shape_of(architecture))
-        if config.is_encoder_decoder or getattr(config, "is_decoder", False):
-            raise ValueError("it is no encoder alone")
-        options: dict[str, Any] = {"attn_implementation": "sdpa", "dtype": torch.float32, "trust_remote_code": False}
-        return _bare(AutoModel.from_config(config, **options))  # type: ignore[no-untyped-call]
-    except _FAILURES as error:
-        raise InputError(
-            f"no encoder can be built of model_type {kind!r} ({_short(error)}); use one such as bert or roberta"
-        ) from error
+        with _quiet():
+            config: PretrainedConfig = AutoConfig.for_model(**shape)
+            return _bare(AutoModel.from_config(config, **options))  # type: ignore[no-untyped-call]
+    except Exception as error:  # what fits no type may fail in any of its classes
+        kind = shape["model_type"]
+        raise InputError(f"no encoder of model_type {kind!r} can be built so ({_short(error)})") from error
 
 
 def read_weights(folder: Path, architecture: Mapping[str, Any]) -> dict[str, Tensor]:

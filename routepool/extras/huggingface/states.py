@@ -20,7 +20,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from routepool.vectors.cache import default_folder
+from routepool.caching import default_folder
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class StatesCache:
     def __init__(self, folder: Path, *, size: int, most: int = MOST) -> None:
         self.folder, self.size = folder, size
         self.room = most - _bytes_in(folder)
+        self._warned = False
 
     def get(self, ids: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """The states of a window, (L,) -> (L, size); computed and kept where they are not there yet."""
@@ -66,7 +67,9 @@ class StatesCache:
         except OSError:
             return None
         if len(content) != _SUM + 4 * length * self.size or content[:_SUM] != _checksum(content[_SUM:], key):
-            logger.debug("%s: not what was written there, computed again", path)
+            if not self._warned:  # once, however many there are
+                logger.warning("%s: the cache is broken and made again: states are not what was written", path)
+            self._warned = True
             return None
         return np.frombuffer(bytearray(content[_SUM:]), dtype="<f4").reshape(length, self.size)
 

@@ -1,0 +1,68 @@
+"""What can be made again, kept in the cache folder: a file is named by the digest of its content, so damage shows.
+
+The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. What is kept there is found by a key; a file that no longer
+has the content it was written with costs a warning and is made again.
+"""
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+logger = logging.getLogger(__name__)
+
+ENVIRONMENT = "ROUTEPOOL_CACHE"
+_NAME = re.compile(r"\.([0-9a-f]{64})\.safetensors")
+
+
+def default_folder() -> Path:
+    """Where things are kept unless told otherwise."""
+    chosen = os.environ.get(ENVIRONMENT)
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "routepool"
+
+
+def find(folder: Path, key: str) -> Path | None:
+    """The whole file kept under a key; one that was damaged is removed.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = keep(Path(folder), "key", lambda output: output.write(b"content"))
+    ...     whole = find(Path(folder), "key") == file
+    ...     _ = file.write_bytes(b"c0ntent")
+    ...     whole, find(Path(folder), "key")
+    (True, None)
+    """
+    for file in sorted(folder.glob(f"{key}.*.safetensors")):
+        named = _NAME.fullmatch(file.name.removeprefix(key))
+        try:
+            if named and digest_of(file) == named[1]:
+                return file
+            file.unlink()
+        except OSError as error:
+            logger.warning("%s: the cache cannot be read, this part is made again (%s)", file, error)
+        else:
+            logger.warning("%s: the cache is broken and made again: the content is not what was written", file)
+    return None
+
+
+def keep(folder: Path, key: str, write: Callable[[BinaryIO], object]) -> Path:
+    """Write a file through to the disk under a key, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{key}.{os.getpid()}.part"  # processes that write the same do not meet
+    try:
+        with part.open("wb") as output:
+            write(output)
+            output.flush()
+            os.fsync(output.fileno())
+        return part.replace(folder / f"{key}.{digest_of(part)}.safetensors")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def digest_of(file: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
