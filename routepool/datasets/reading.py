@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from routepool.datasets.columns import Columns, choose
 from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Layout, Record, sampled
-from routepool.datasets.sources import Source, SourceLike
+from routepool.datasets.sources import LONGEST_ROW, Source, SourceLike
 from routepool.errors import InputError, unknown
 
 LISTED = 1000  # skipped rows that are kept by name; all are counted
@@ -33,6 +33,7 @@ class ReadOptions(TypedDict, total=False):
     labels: bool  # True; False for prediction
     multi_label: bool  # False
     separator: str  # "|", between several labels in one field
+    longest_row: int  # 6,000,000 characters; a longer row is an error, whatever on_error says
     allow_empty: bool | None  # texts of no words; None: only where no labels are wanted
     on_error: Literal["raise", "skip"]  # raise
 
@@ -73,7 +74,14 @@ def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
             raise unknown("option", name, list(ReadOptions.__annotations__))
     if options.get("on_error", "raise") not in ("raise", "skip"):
         raise unknown("on_error", str(options["on_error"]), ["raise", "skip"])
-    return Reader(Source.of(source, encoding=options.get("encoding", "utf-8")), options)
+    return Reader(
+        Source.of(
+            source,
+            encoding=options.get("encoding", "utf-8"),
+            longest_row=options.get("longest_row", LONGEST_ROW),
+        ),
+        options,
+    )
 
 
 class Reader(Iterator[Example]):
@@ -136,11 +144,11 @@ class Reader(Iterator[Example]):
     def _example(self, record: Record) -> Example:
         text = _value(record, self.columns.text)
         if not isinstance(text, str):
-            raise InputError(f"{self.columns.text!r} is {text!r} where a text in quotes is wanted")
+            raise InputError(f"{self.columns.text!r} is {text!r:.80} where a text in quotes is wanted")
         _check_characters(text, self.columns.text)
         wanted = self.columns.label
         allow_empty = self._options.get("allow_empty")
-        if not text.strip() and not (wanted is None if allow_empty is None else allow_empty):
+        if (not text or text.isspace()) and not (wanted is None if allow_empty is None else allow_empty):
             raise InputError(
                 f"the text in {self.columns.text!r} is empty; remove the row, or skip such rows: --on-error skip"
             )
@@ -178,7 +186,8 @@ def _as_labels(value: Any, separator: str | None) -> tuple[str, ...]:
     elif isinstance(value, str) and separator:
         parts = [part.strip() for part in value.split(separator)]
     else:
-        parts = [_as_label(value)]
+        label = _as_label(value)
+        return (label,) if label else ()
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
@@ -190,7 +199,7 @@ def _as_label(value: Any) -> str:
         return str(value).lower()  # as JSON writes it
     if isinstance(value, str | int | float):
         return str(value).strip()
-    raise InputError(f"{value!r} as a label, where a string, a number, true or false is wanted")
+    raise InputError(f"{value!r:.80} as a label, where a string, a number, true or false is wanted")
 
 
 def _format_of(source: Source) -> str:
