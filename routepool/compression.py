@@ -63,7 +63,7 @@ def unpacked(stream: IO[bytes], decompress: Callable[[IO[bytes]], Any]) -> io.Bu
     b'a fine day'
     >>> unpacked(io.BytesIO(gzip.compress(bytes(2**24))), gzip.open).read()
     Traceback (most recent call last):
-    routepool.compression.SwollenError: it swells to more than 600 times its size; if that is right, unpack it first
+    routepool.compression.SwollenError: it swells more than 600 times; if that is right, store it uncompressed
     """
     packed = _Counted(stream)
     return bounded(decompress(cast(IO[bytes], packed)), lambda: packed.size)
@@ -77,4 +77,4 @@ def bounded(unpacked: io.BufferedIOBase, packed_size: Callable[[], int]) -> io.B
 def check_swelling(size: int, packed_size: int) -> None:
     """Refuse a number of unpacked bytes that no honest file has."""
     if size > max(ALWAYS, RATIO * packed_size):
-        raise SwollenError(f"it swells to more than {RATIO} times its size; if that is right, unpack it first")
+        raise SwollenError(f"it swells more than {RATIO} times; if that is right, store it uncompressed")
