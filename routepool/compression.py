@@ -39,8 +39,8 @@ class _Counted:
 class _Bounded(io.RawIOBase):
     """Unpacked bytes, as long as they are not too many for those they came from."""
 
-    def __init__(self, unpacked: io.BufferedIOBase, packed_size: Callable[[], int]) -> None:
-        self._unpacked, self._packed_size = unpacked, packed_size
+    def __init__(self, unpacked: io.BufferedIOBase, packed: _Counted) -> None:
+        self._unpacked, self._packed = unpacked, packed
         self._size = 0
 
     def readable(self) -> bool:
@@ -50,7 +50,7 @@ class _Bounded(io.RawIOBase):
         content = self._unpacked.read1(len(buffer))  # and not `read`, which loses what comes before damage
         self._size += len(content)
         if self._size > ALWAYS:
-            check_swelling(self._size, self._packed_size())
+            check_swelling(self._size, self._packed.size)
         buffer[: len(content)] = content
         return len(content)
 
@@ -66,12 +66,7 @@ def unpacked(stream: IO[bytes], decompress: Callable[[IO[bytes]], Any]) -> io.Bu
     routepool.compression.SwollenError: it swells more than 600 times; if that is right, store it uncompressed
     """
     packed = _Counted(stream)
-    return bounded(decompress(cast(IO[bytes], packed)), lambda: packed.size)
-
-
-def bounded(unpacked: io.BufferedIOBase, packed_size: Callable[[], int]) -> io.BufferedReader:
-    """The same bytes, refused where there are too many for the packed ones read so far."""
-    return io.BufferedReader(_Bounded(unpacked, packed_size), _BUFFER)
+    return io.BufferedReader(_Bounded(decompress(cast(IO[bytes], packed)), packed), _BUFFER)
 
 
 def check_swelling(size: int, packed_size: int) -> None:
