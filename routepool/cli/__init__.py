@@ -28,12 +28,13 @@ from routepool.cli import (
     tune,
     vectors,
 )
+from routepool.cli.ending import exit_code, signals_raised
 from routepool.cli.options import MultiLabelCommand
 from routepool.errors import RoutepoolError
 
 logger = logging.getLogger(__name__)
 
-BROKEN_PIPE, INTERRUPTED = 141, 130  # what a shell reports of a program ended by these signals
+BROKEN_PIPE = 141  # what a shell reports of a program ended by this signal
 
 
 class _Commands(TyperGroup):
@@ -41,14 +42,15 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader who went away can still be handled
+            with signals_raised():
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # here, where a reader who went away can still be handled
         except BrokenPipeError as error:
             _forget_output()
             raise typer.Exit(BROKEN_PIPE) from error
         except KeyboardInterrupt as error:
             screen.note("stopped")
-            raise typer.Exit(INTERRUPTED) from error
+            raise typer.Exit(exit_code(error)) from error
         except (RoutepoolError, OSError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _is_memory(error):
                 raise
