@@ -59,8 +59,9 @@ class _Lines(Iterator[str]):
 
     def take_back(self) -> None:
         """All lines after the record's first are read again, as records of their own."""
-        self._in_vain += self.size - len(self.held[0].text) + _PER_LINE * (len(self.held) - 1)
-        if self._in_vain > _SPARE + _MOST_IN_VAIN * self._cost:
+        cost = self.size + _PER_LINE * len(self.held)
+        self._in_vain += cost - len(self.held[0].text) - _PER_LINE
+        if self._in_vain > _SPARE + _MOST_IN_VAIN * (self._cost + cost):
             raise InputError(
                 f"{self._source.name}, row {self.held[0].row}: too many rows up to here open a quote that is not "
                 "closed; close them, or read the file as tsv, where a quote is a character like any other"
