@@ -24,6 +24,9 @@ Encoding: UTF-8 unless told; a byte order mark (UTF-8, UTF-16, UTF-32) wins and 
 around them dropped; an absent one is an error, or the empty set where several are allowed. An empty text is legal for
 prediction and an error where labels are wanted. Blank lines are no records, except in `lines`. With
 `on_error="skip"` bad rows are counted and listed; a damaged file or an unusable first row always raises.
+
+Bounds: a row has at most `longest_row` characters, a CSV or TSV file 16,384 columns, and what a compressed file swells
+to is limited (`routepool.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv
