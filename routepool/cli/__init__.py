@@ -111,7 +111,10 @@ app.command("demo")(demo.demo)
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code: 1 for an error, 2 for a wrong command."""
+    """Run the command line and leave with its exit code.
+
+    1 for an error, 2 for a wrong command, 130 after Ctrl-C, 143 after SIGTERM, 141 if the reader of the output is gone.
+    """
     if sys.stdout is None:  # closed by the caller, >&-
         sys.exit("error: standard output is closed; open it, or send it to a file")
     app(prog_name="routepool")

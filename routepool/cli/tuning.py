@@ -15,6 +15,7 @@ from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
 from routepool.cli.record import refuse_changed
 from routepool.cli.space import PAPER, fit_to, read_space, refuse_fixed
+from routepool.cli.streaming import new_file
 from routepool.cli.study import BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
 from routepool.cli.training_run import note_other_versions
 from routepool.cli.trial_table import TrialTable
@@ -179,7 +180,9 @@ def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str) -
         )
     try:
         for name in DRAWINGS.names():
-            DRAWINGS[name](folder / f"{name}.png", score, trials)
+            draw = DRAWINGS[name]
+            with new_file(str(folder / f"{name}.png")) as file:
+                draw(file, score, trials)
             screen.say(f"drawn: {folder / f'{name}.png'}")
     except MissingPackageError as error:
         screen.note(f"no pictures: {error}")
