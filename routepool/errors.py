@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+_LISTED, _COMPARED = 100, 200  # names shown in a message, and looked at for the nearest one
+_LONGEST = 80  # characters of a name there
+
 
 class RoutepoolError(Exception):
     """Base of every error that routepool raises on purpose."""
@@ -49,7 +52,16 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> UnknownNameError:
     >>> unknown("encoder", "bilstn", ["bilstm", "cnn"])
     UnknownNameError("unknown encoder 'bilstn', did you mean 'bilstm'? Known: bilstm, cnn")
     """
-    name = str(name)[:80]
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(str(name)[:_LONGEST], [one[:_LONGEST] for one in known[:_COMPARED]], n=1)
     hint = f", did you mean {close[0]!r}?" if close else "."
-    return UnknownNameError(f"unknown {kind} {name!r}{hint} Known: {', '.join(known)}")
+    return UnknownNameError(f"unknown {kind} {name!r:.80}{hint} Known: {listed(known)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message, which stays readable whatever a file calls its columns, and however many it has.
+
+    >>> listed(["text", "label"]), listed([str(number) for number in range(1000)])[-21:]
+    ('text, label', '98, 99 and 900 others')
+    """
+    more = f" and {len(names) - _LISTED:,} others" if len(names) > _LISTED else ""
+    return ", ".join(name[:_LONGEST] for name in names[:_LISTED]) + more

@@ -113,7 +113,7 @@ def test_a_stopped_student_goes_on_with_the_same_weights(
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(TrainingScreen, "on_step", ask_to_stop)
-        assert call(*distil, "--out", run).code == 130
+        assert call(*distil, "--out", run).code == 143
     content = unlabelled.read_text()
     unlabelled.write_text(content + "one more\n")
     assert "the unlabelled file has changed since training began" in refused("train", "--resume", run)

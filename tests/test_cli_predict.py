@@ -8,8 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from cli_runs import TINY, call, refused, run_process, sentences, succeed, train_tiny, write_csv
+
+from routepool.cli.predicting import Shares
+from routepool.results import Prediction
+from routepool.unread import Reading
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +180,19 @@ def peak_of(run: Path, data: Path) -> int:
 def test_a_table_in_a_real_process_is_utf_8(run: Path) -> None:
     done = run_process("predict", run, "--keep", stdin="schön und great 好\n".encode())
     assert "schön und great 好" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 50])
+def test_the_likeliest_of_many_labels_come_in_order_the_first_of_equal_ones_first(number: int) -> None:
+    probabilities = np.random.default_rng(0).integers(0, 9, 50) / 100
+    shares = Shares(Prediction((), probabilities, Reading(0, 1)), {})
+    assert shares.likeliest(number) == sorted(range(50), key=lambda place: -probabilities[place])[:number]
+
+
+def test_dates_of_a_parquet_file_are_kept_in_json(run: Path, tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    dates = pyarrow.array([20_000], pyarrow.date32())
+    parquet.write_table(pyarrow.table({"text": ["a lovely film"], "day": dates}), tmp_path / "new.parquet")
+    (row,) = lines(succeed("predict", run, tmp_path / "new.parquet", "--keep", "--format", "jsonl").out)
+    assert row["day"] == "2024-10-04"

@@ -32,7 +32,7 @@ def stopped(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: object, ste
     with monkeypatch.context() as patch:
         patch.setattr(TrainingScreen, "on_step", ask_to_stop)
         called = call("train", data, "--out", folder / "run", *TINY, *options)
-    assert called.code == 130
+    assert called.code == 143
     assert f"go on with: routepool train --resume {folder / 'run'}" in called.err
     return folder / "run"
 

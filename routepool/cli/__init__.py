@@ -28,6 +28,7 @@ from routepool.cli import (
     tune,
     vectors,
 )
+from routepool.cli.ending import exit_code, signals_raised
 from routepool.cli.options import MultiLabelCommand
 from routepool.errors import RoutepoolError
 
@@ -36,7 +37,7 @@ logger = logging.getLogger(__name__)
 # What torch reads when it is first used. Threads that wait sleep: those that spin take the processor from the others of
 # a busy machine, and from each other. Kernels of oneDNN are kept for 64 shapes, not for 1,024: texts have any length.
 _PROCESS = {"OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
-BROKEN_PIPE, INTERRUPTED = 141, 130  # what a shell reports of a program ended by these signals
+BROKEN_PIPE = 141  # what a shell reports of a program ended by this signal
 
 
 class _Commands(TyperGroup):
@@ -44,14 +45,15 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            result = super().invoke(ctx)
-            sys.stdout.flush()  # here, where a reader who went away can still be handled
+            with signals_raised():
+                result = super().invoke(ctx)
+                sys.stdout.flush()  # here, where a reader who went away can still be handled
         except BrokenPipeError as error:
             _forget_output()
             raise typer.Exit(BROKEN_PIPE) from error
         except KeyboardInterrupt as error:
             screen.note("stopped")
-            raise typer.Exit(INTERRUPTED) from error
+            raise typer.Exit(exit_code(error)) from error
         except (RoutepoolError, OSError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _is_memory(error):
                 raise
@@ -112,7 +114,10 @@ app.command("demo")(demo.demo)
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code: 1 for an error, 2 for a wrong command."""
+    """Run the command line and leave with its exit code.
+
+    1 for an error, 2 for a wrong command, 130 after Ctrl-C, 143 after SIGTERM, 141 if the reader of the output is gone.
+    """
     if sys.stdout is None:  # closed by the caller, >&-
         sys.exit("error: standard output is closed; open it, or send it to a file")
     for name, value in _PROCESS.items():

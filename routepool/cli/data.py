@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.options import SEPARATOR, AsJson, Encoding, LabelColumn, MultiLabel, MultiLabelCommand, TextColumn
+from routepool.cli.options import (
+    SEPARATOR,
+    AsJson,
+    Encoding,
+    LabelColumn,
+    LongestRow,
+    MultiLabel,
+    MultiLabelCommand,
+    TextColumn,
+)
 
 app = typer.Typer(no_args_is_help=True, help="Look data over: check a file, list the known sets.")
 
@@ -22,6 +31,7 @@ def check(
     label_column: LabelColumn = None,
     multi_label: MultiLabel = None,
     encoding: Encoding = "utf-8",
+    longest_row: LongestRow = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what is good to know of a data set: balance, lengths, duplicates, leaks, conflicts, broken characters.
@@ -42,6 +52,7 @@ def check(
         multi_label=multi_label is not None,
         separator=multi_label or SEPARATOR,
         encoding=encoding,
+        longest_row=longest_row,
     )
     report = datacheck.check(data, against=other)
     if as_json:

@@ -3,7 +3,7 @@
 import os
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,9 +47,15 @@ def demonstrate(out: str, *, epochs: int, force: bool) -> None:
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
         trained = {name: processes.submit(train_one, name, epochs) for name in AGGREGATORS}
         results = {}
-        for name, future in trained.items():
-            results[name] = future.result()
-            screen.note(f"{AGGREGATORS[name]}: trained")
+        try:
+            for name, future in trained.items():
+                results[name] = future.result()
+                screen.note(f"{AGGREGATORS[name]}: trained")
+        except KeyboardInterrupt:  # else it would wait until all are trained
+            processes.shutdown(wait=False, cancel_futures=True)
+            for child in active_children():
+                child.terminate()
+            raise
     _compare(results)
     saved, scores, _ = results["routing"]
     for sentence in SENTENCES:

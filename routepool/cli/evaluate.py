@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.options import AsJson, Encoding, LabelColumn, OnError, RunFolder, TextColumn
+from routepool.cli.options import AsJson, Encoding, LabelColumn, LongestRow, OnError, RunFolder, TextColumn
 from routepool.errors import InputError
 
 PARTS = ("train", "dev", "test")
@@ -21,6 +21,7 @@ def evaluate(
     label_column: LabelColumn = None,
     on_error: OnError = None,
     encoding: Encoding = "utf-8",
+    longest_row: LongestRow = None,
 ) -> None:
     """Score a model on labelled texts: accuracy with its interval, F1, every class, confusion, calibration.
 
@@ -47,6 +48,7 @@ def evaluate(
         label_column=label_column,
         on_error=on_error,
         encoding=encoding,
+        longest_row=longest_row,
         multi_label=model.multi_label,
         separator=separator if model.multi_label else None,
     )

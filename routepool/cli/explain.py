@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from routepool.cli.evaluate import PARTS
-from routepool.cli.options import AsJson, Encoding, Force, InputFormat, LabelColumn, OnError, RunFolder, TextColumn
+from routepool.cli.options import (
+    AsJson,
+    Encoding,
+    Force,
+    InputFormat,
+    LabelColumn,
+    LongestRow,
+    OnError,
+    RunFolder,
+    TextColumn,
+)
 from routepool.errors import InputError
 
 
@@ -46,6 +56,7 @@ def explain(
     label_column: LabelColumn = None,
     on_error: OnError = None,
     encoding: Encoding = "utf-8",
+    longest_row: LongestRow = None,
     force: Force = False,
 ) -> None:
     """Show what a prediction rests on: every word's score, and which capsule it went to.
@@ -69,7 +80,7 @@ def explain(
     # Here and not above: `routepool --help` must not wait for them.
     from routepool.cli.explaining import Question, audit_methods, explain_texts, show_capsules  # noqa: PLC0415
 
-    reading = {"text_column": text_column, "on_error": on_error, "encoding": encoding}
+    reading = {"text_column": text_column, "on_error": on_error, "encoding": encoding, "longest_row": longest_row}
     question = Question(run=run, out=tuple(out or ()), as_json=as_json, force=force, method=method)
     if audit:
         audit_methods(question, audit, part=part, most=texts, **reading, label_column=label_column)

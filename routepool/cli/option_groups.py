@@ -17,6 +17,7 @@ from routepool.cli.options import (
     InitFrom,
     InputFormat,
     LabelColumn,
+    LongestRow,
     MultiLabel,
     OnError,
     Out,
@@ -48,6 +49,7 @@ class ReadingOptions:
     multi_label: MultiLabel = None
     on_error: OnError = None
     encoding: Encoding = "utf-8"
+    longest_row: LongestRow = None
 
     def chosen(self) -> dict[str, Any]:
         """As `routepool.datasets` takes it; what was not asked for is left out."""
@@ -56,6 +58,7 @@ class ReadingOptions:
             "label_column": self.label_column,
             "on_error": self.on_error,
             "encoding": self.encoding,
+            "longest_row": self.longest_row,
             "multi_label": self.multi_label is not None,
             "separator": self.multi_label or None,
         }
@@ -71,6 +74,7 @@ class TextOptions:
     text_column: TextColumn = None
     on_error: OnError = None
     encoding: Encoding = "utf-8"
+    longest_row: LongestRow = None
 
     def chosen(self) -> dict[str, Any]:
         """As `routepool.datasets` takes it."""
@@ -79,6 +83,7 @@ class TextOptions:
             "text_column": self.text_column,
             "on_error": self.on_error,
             "encoding": self.encoding,
+            "longest_row": self.longest_row,
         }
 
 
@@ -153,7 +158,8 @@ def unfold(command: Callable[..., None]) -> Callable[..., None]:
     >>> @unfold
     ... def show(name: str, *, reading: ReadingOptions) -> None:
     ...     print(name, reading.encoding)
-    >>> show(name="a", text_column=None, label_column=None, multi_label=None, on_error="skip", encoding="latin-1")
+    >>> asked = {"text_column": "b", "label_column": "c", "multi_label": None, "longest_row": None}
+    >>> show(name="a", **asked, on_error="skip", encoding="latin-1")
     a latin-1
     """
     declared = list(signature(command, eval_str=True).parameters.values())

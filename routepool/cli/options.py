@@ -26,6 +26,9 @@ OnError = Annotated[
     ),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as latin-1; a byte order mark wins.")]
+LongestRow = Annotated[
+    int | None, typer.Option("--longest-row", metavar="N", min=1, help="Characters of a row, at most; else 6,000,000.")
+]
 MultiLabel = Annotated[
     str | None,
     typer.Option("--multi-label", metavar="[SEP]", help="A text may have any number of labels, joined by SEP, else |."),

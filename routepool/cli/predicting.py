@@ -60,42 +60,62 @@ def predict_file(order: Order, **reading: Any) -> None:
     if order.top > len(model.labels):
         raise InputError(f"-k must be at most {len(model.labels)}, the labels of the model, got {order.top}")
     reader = read_for(model, order.source, **reading)
+    places = {label: place for place, label in enumerate(model.labels)}
     with _output(order.out) as file:
         write = _writer(file, order.format)
         results = telling_unread(reader.source, with_examples(reader, model.stream))
         for example, prediction in counted(results, show=order.out is not None):
-            write(_row(order, model, example, prediction))
+            write(_row(order, model, example, Shares(prediction, places)))
     list_skipped(reader)
 
 
-def _row(order: Order, model: Predictor, example: Example, prediction: Prediction) -> Row:
-    row: Row = {"row": example.row, **_answer(order, model, prediction)}
+class Shares:
+    """The probabilities of one text as they are written: of thousands of labels, only those that are asked for."""
+
+    def __init__(self, prediction: Prediction, places: Mapping[str, int]) -> None:
+        self.labels, self.reading = prediction.labels, prediction.reading
+        self._all, self._places = prediction.probabilities, places
+
+    def __getitem__(self, label: str) -> float:
+        return float(self._all[self._places[label]].round(_DIGITS))
+
+    def all(self) -> list[float]:
+        rounded: list[float] = self._all.round(_DIGITS).tolist()
+        return rounded
+
+    def likeliest(self, number: int) -> list[int]:
+        """Places of the largest ones, the first of equal ones first."""
+        among = np.flatnonzero(self._all >= np.partition(self._all, -number)[-number])
+        return among[np.argsort(-self._all[among], kind="stable")][:number].tolist()  # type: ignore[no-any-return]
+
+
+def _row(order: Order, model: Predictor, example: Example, shares: Shares) -> Row:
+    row: Row = {"row": example.row, **_answer(order, model, shares)}
     if not order.keep:
         return row
     kept = dict(example.fields)
     return {**kept, **{_free(name, kept): value for name, value in row.items()}}
 
 
-def _answer(order: Order, model: Predictor, prediction: Prediction) -> Row:
-    shares = dict(zip(model.labels, prediction.probabilities.round(_DIGITS).tolist(), strict=True))
+def _answer(order: Order, model: Predictor, shares: Shares) -> Row:
     answer: Row
     if not model.multi_label:
-        (label,) = prediction.labels
+        (label,) = shares.labels
         answer = {"label": label, "probability": shares[label]}
     elif order.format == "jsonl":
-        answer = {"labels": prediction.labels, "probabilities": [shares[label] for label in prediction.labels]}
+        answer = {"labels": shares.labels, "probabilities": [shares[label] for label in shares.labels]}
     else:
-        probabilities = JOINED.join(str(shares[label]) for label in prediction.labels)
-        answer = {"label": JOINED.join(prediction.labels), "probability": probabilities}
+        probabilities = JOINED.join(str(shares[label]) for label in shares.labels)
+        answer = {"label": JOINED.join(shares.labels), "probability": probabilities}
     if order.top > 1:
-        likeliest = [model.labels[place] for place in np.argsort(-prediction.probabilities, kind="stable")]
+        likeliest = [model.labels[place] for place in shares.likeliest(order.top)]
         first = 1 if model.multi_label else 2  # of one label, the likeliest stands there already
-        for place, label in list(enumerate(likeliest[: order.top], 1))[first - 1 :]:
+        for place, label in list(enumerate(likeliest, 1))[first - 1 :]:
             answer |= {f"label_{place}": label, f"probability_{place}": shares[label]}
     if order.every_label:
-        answer |= {f"p({label})": share for label, share in shares.items()}
+        answer |= {f"p({label})": share for label, share in zip(model.labels, shares.all(), strict=True)}
     if order.format == "jsonl":
-        answer |= prediction.reading._asdict()
+        answer |= shares.reading._asdict()
     return answer
 
 
@@ -106,15 +126,15 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def _writer(file: TextIO, form: str) -> Callable[[Row], None]:
-    columns: list[str] = []
+    columns: dict[str, None] = {}  # in their order, and found at once among thousands
     table = csv.writer(file, lineterminator="\n")
 
     def write_json(row: Row) -> None:
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")  # a date of a Parquet file
 
     def write_csv(row: Row) -> None:
         if not columns:
-            columns.extend(row)
+            columns.update(dict.fromkeys(row))
             table.writerow(columns)
         extra = [name for name in row if name not in columns]
         if extra:

@@ -70,7 +70,7 @@ def prepare(request: Request) -> Prepared:
     """Ask everything that can go wrong before training: hours later would be too late. Nothing is written."""
     order = _order(request)
     run = Path(request.out or f"runs/{order.title}-{time.strftime('%Y%m%d-%H%M%S')}")
-    _check_out(run, force=request.force)
+    check_run_folder(run, force=request.force)
     check_device(request.device)
     for name in request.loggers:
         LOGGERS[name]  # one whose package is missing is said now
@@ -172,7 +172,8 @@ def _vectors(request: Request) -> str | None:
     return found
 
 
-def _check_out(run: Path, *, force: bool) -> None:
+def check_run_folder(run: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a model or a run, unless these may be replaced."""
     check_free(run, force=force)
     check_record(run / RUN_FILE)
     if (run / CHECKPOINTS).exists() and not (run / RUN_FILE).exists():

@@ -108,9 +108,10 @@ def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) ->
 
 def check_labels(data: Dataset, labels: Sequence[str]) -> None:
     """Refuse labels that a model does not know, with file and row."""
+    known = set(labels)
     for example in data.examples:
         for label in example.labels or ():
-            if label not in labels:
+            if label not in known:
                 raise InputError(
                     f"{data.source}, row {example.row}: label {label!r} is none of the model's "
                     f"({', '.join(labels[:10])}); correct it, or train again with examples of it"

@@ -1,6 +1,5 @@
 """space.toml: which settings are searched, among which values, and the preset that they change."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ import torch
 
 from routepool.cli.assignments import parse_value
 from routepool.cli.record import is_pretrained
-from routepool.cli.toml import toml_value
+from routepool.cli.toml import read_toml, toml_value
 from routepool.config import Preset
 from routepool.errors import InputError
 from routepool.model import Classifier
@@ -32,17 +31,7 @@ PAPER = SpaceFile("the paper's grid", "paper", paper_space())
 
 def read_space(path: Path) -> SpaceFile:
     """Read a file; names and values of settings are checked by `fit_to`, which knows the preset."""
-    try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path}: not a TOML file ({error}); wanted lines such as learning_rate = [1e-4, 1e-3]"
-        ) from error
-    base = values.pop("base", "default")
-    if not isinstance(base, str):
-        raise InputError(f"{path}: base must be the name of a preset, got {base!r}")
+    base, values = read_toml(path, "wanted lines such as learning_rate = [1e-4, 1e-3]")
     space = {}
     for name, plain in values.items():
         with named(f"{path}: {name}"):

@@ -1,8 +1,6 @@
 """STUDY, the folder of a search: what it was asked to do, its trials, its best settings; one process at a time."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -12,11 +10,12 @@ from routepool.cli.toml import to_toml
 from routepool.config import Preset
 from routepool.errors import InputError
 from routepool.persistence.files import parse_json, read_file, replace_file, to_json
+from routepool.persistence.locking import sole_process
 from routepool.tuning import Plan, read_domain
 
 STUDY_FILE = "study.json"
 BASE_FILE = "base.json"  # the run that every trial is, but for the settings that are searched
-TRIALS_FILE, BEST_FILE, LOCK_FILE = "trials.db", "best.toml", ".lock"
+TRIALS_FILE, BEST_FILE = "trials.db", "best.toml"
 FORMAT_VERSION = 1
 _AT_MOST = 10_000_000  # bytes
 
@@ -92,12 +91,6 @@ def write_best(folder: Path, best: Preset, head: str) -> None:
     replace_file(folder / BEST_FILE, f"# {head}\n\n{to_toml(best, complete=True)}".encode())
 
 
-@contextmanager
-def sole_user(folder: Path) -> Iterator[None]:
-    """Keep others out of a study while it is searched; the system lets go of it when the process ends, however."""
-    with closing(sqlite3.connect(folder / LOCK_FILE, timeout=0, isolation_level=None)) as lock:
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            raise InputError(f"{folder}: another process is searching here; wait for it or stop it") from error
-        yield
+def sole_user(folder: Path) -> AbstractContextManager[None]:
+    """Keep others out of a study while it is searched."""
+    return sole_process(folder, "searching")

@@ -11,6 +11,8 @@ from routepool.config import Preset, Settings, TextConfig
 from routepool.errors import InputError, unknown
 from routepool.settings import GROUPS
 
+_AT_MOST = 100_000  # bytes; every setting with its help has a tenth
+_MOST_DOTS = 1000  # of a line: a name of many parts, a.b.c, takes the parser the square of their number
 Tables = dict[str, dict[str, Any]]
 
 
@@ -23,15 +25,7 @@ class PresetFile(NamedTuple):
 
 def read_preset(path: Path) -> PresetFile:
     """Read a file; names of settings are checked here, their values where they are used."""
-    try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not a TOML file ({error}); `routepool presets default` prints one") from error
-    base = values.pop("base", "default")
-    if not isinstance(base, str):
-        raise InputError(f"{path}: base must be the name of a preset, got {base!r}")
+    base, values = read_toml(path, "`routepool presets default` prints one")
     for name, table in values.items():
         if name not in GROUPS:
             raise _in_file(path, unknown("table", name, ["base", *GROUPS]))
@@ -39,6 +33,25 @@ def read_preset(path: Path) -> PresetFile:
             raise InputError(f"{path}: {name} must be a table of settings, [{name}], got {table!r}")
         _check_names(path, table, GROUPS[name])
     return PresetFile(base, values)
+
+
+def read_toml(path: Path, hint: str) -> tuple[str, dict[str, Any]]:
+    """The preset that a file starts from, and the rest of what it holds; `hint` says what is wanted in its place."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_AT_MOST + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path") from error
+    if len(content) > _AT_MOST or any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
+        raise InputError(f"{path}: not a file of settings, it is too long or a line of it has too many dots; {hint}")
+    try:
+        values = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:  # ValueError: no UTF-8, no TOML, or a number of thousands of digits
+        raise InputError(f"{path}: not a TOML file ({error!s:.200}); {hint}") from error
+    base = values.pop("base", "default")
+    if not isinstance(base, str):
+        raise InputError(f"{path}: base must be the name of a preset, got {base!r:.80}")
+    return base, values
 
 
 def to_toml(preset: Preset, *, complete: bool = False) -> str:

@@ -8,35 +8,44 @@ import torch
 import typer
 
 from routepool.cli import report, screen
+from routepool.cli.ending import exit_code
 from routepool.cli.options import SEPARATOR
-from routepool.cli.preparing import Request, prepare
+from routepool.cli.preparing import Request, check_run_folder, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
 from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
+from routepool.persistence.locking import sole_process
 from routepool.predictor import of_saved
 from routepool.training import LOGGERS, DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
 from routepool.training.engine import check_device
 
-INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
+_DOING = "training"  # for others who would
 
 
 def start_run(request: Request) -> None:
     """Train a new model."""
     run, record, material, start = prepare(request)
-    _clear(run)
-    record.write(run)
-    try:
-        _execute(run, record, material, start, None)
-    except Exception:
-        _forget_unless_begun(run)
-        raise
+    with sole_process(run, _DOING):
+        check_run_folder(run, force=request.force)  # again: another process may have ended its run here since
+        _clear(run)
+        record.write(run)
+        try:
+            _execute(run, record, material, start, None)
+        except Exception:
+            _forget_unless_begun(run)
+            raise
 
 
 def resume_run(folder: str) -> None:
     """Take a stopped run up, with everything it was begun with."""
     run = Path(folder)
-    record = RunRecord.read(run)
+    RunRecord.read(run)  # where there is none, nothing is made
+    with sole_process(run, _DOING):
+        _resume(run, RunRecord.read(run))
+
+
+def _resume(run: Path, record: RunRecord) -> None:
     if _is_finished(run, record):
         screen.say(f"{run}: this run is finished already; next: routepool predict {run} FILE")
         return
@@ -87,7 +96,7 @@ def _execute(
             )
     except InterruptedTrainingError as error:
         screen.note(str(error))
-        raise typer.Exit(INTERRUPTED) from error
+        raise typer.Exit(exit_code(error)) from error
     except DivergedError as error:
         if error.fitted is not None:
             _finish(run, record, material, error.fitted)
@@ -137,8 +146,6 @@ def _forget_unless_begun(run: Path) -> None:
     """Leave no trace of a run that failed before its first checkpoint: the same command can be given again."""
     if not (run / "checkpoints").exists():
         (run / RUN_FILE).unlink(missing_ok=True)
-        if not any(run.iterdir()):
-            run.rmdir()
 
 
 def _is_finished(run: Path, record: RunRecord) -> bool:

@@ -10,12 +10,14 @@ import typer
 
 from routepool.cli import screen
 from routepool.cli.assignments import parse_assignments
+from routepool.cli.ending import exit_code
 from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
 from routepool.cli.record import check_record, refuse_changed
 from routepool.cli.space import PAPER, fit_to, read_space, refuse_fixed
+from routepool.cli.streaming import new_file
 from routepool.cli.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
-from routepool.cli.training_run import INTERRUPTED, note_other_versions
+from routepool.cli.training_run import note_other_versions
 from routepool.cli.trial_table import TrialTable
 from routepool.errors import InputError, MissingPackageError
 from routepool.persistence.files import foreign
@@ -117,7 +119,7 @@ def _search(folder: Path, study: Study, material: Material, minutes: float | Non
                 why = explore(study.plan.space, search, trainer.train, budget, ended=ended)
         except (KeyboardInterrupt, InterruptedTrainingError) as error:
             screen.note(f"stopped; every trial that ended is kept. Go on with: routepool tune --resume {folder}")
-            raise typer.Exit(INTERRUPTED) from error
+            raise typer.Exit(exit_code(error)) from error
         screen.say(f"the search has ended: {why}")
         table.show()
         _conclude(folder, study, ended_trials(search), score)
@@ -182,7 +184,9 @@ def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str) -
         )
     try:
         for name in DRAWINGS.names():
-            DRAWINGS[name](folder / f"{name}.png", score, trials)
+            draw = DRAWINGS[name]
+            with new_file(str(folder / f"{name}.png")) as file:
+                draw(file, score, trials)
             screen.say(f"drawn: {folder / f'{name}.png'}")
     except MissingPackageError as error:
         screen.note(f"no pictures: {error}")

@@ -28,6 +28,9 @@ Rows that cannot be used: where labels are wanted a row whose text is empty is l
 the header, as where files were joined; both are counted and listed. Any other such row raises. With `on_error="stop"`
 the first of any kind raises, with `on_error="skip"` all are left out, counted and listed. A damaged file or an unusable
 first row always raises.
+
+Bounds: a row has at most `longest_row` characters, a CSV or TSV file 16,384 columns, and what a compressed file swells
+to is limited (`routepool.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from routepool.datasets.records import Item, Record
-from routepool.errors import InputError, unknown
+from routepool.errors import InputError, listed, unknown
 
 TEXT_NAMES = (
     "text", "texts", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "body",
@@ -65,12 +65,12 @@ def _by_name(names: Sequence[str], known: Sequence[str], *, taken: str | None) -
 
 def _longest(names: Sequence[str], sample: Sequence[Item]) -> str:
     if not 1 <= len(names) <= 2:
-        raise InputError(f"cannot tell which column is the text; name it: {', '.join(names) or 'there is none'}")
+        raise InputError(f"cannot tell which column is the text; name it: {listed(names) or 'there is none'}")
     records = [item for item in sample if isinstance(item, Record)]
     return max(names, key=lambda name: sum(len(str(record.fields.get(name, ""))) for record in records))
 
 
 def _only(names: Sequence[str]) -> str:
     if len(names) != 1:
-        raise InputError(f"cannot tell which column is the label; name it: {', '.join(names) or 'there is no other'}")
+        raise InputError(f"cannot tell which column is the label; name it: {listed(names) or 'there is no other'}")
     return names[0]

@@ -4,14 +4,19 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from routepool.datasets.columns import KNOWN_NAMES
-from routepool.datasets.records import FORMATS, SAMPLE, Flaw, Item, Layout, Record, Table
+from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table, first_repeated, sampled
 from routepool.datasets.sources import Line, Source
-from routepool.errors import InputError
+from routepool.errors import InputError, listed
 
-LONGEST_FIELD = 2**27  # characters; the bound on what an unclosed quote can swallow before it is reported
+MOST_COLUMNS = 2**14  # as many as a sheet has
+_SHORTEST_LINES = 40  # characters on average; with `longest_row`, this bounds what an unclosed quote can swallow
+_PER_LINE = 50  # characters that are read in the time a line costs, however short
+_MOST_IN_VAIN = 0.8  # of all reading may be for quotes that are not closed: more would never end
+_SPARE = 2**23  # characters that may be read in vain in any file
+_TOO_LONG = "record too long"
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]+([eE][-+]?\d+)?\s*%?\s*")
 
 
@@ -19,22 +24,48 @@ class _Cells(tuple[str, ...]):
     """The fields of one row, before the header is known."""
 
     row: int
+    size: int
 
 
 class _Lines(Iterator[str]):
     """Lines that remember those of the record in hand, and take them back when it turns out to be broken."""
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
+    def __init__(self, source: Source, lines: Iterator[Line]) -> None:
+        self._source, self._lines = source, lines
         self._returned: deque[Line] = deque()
-        self.held: list[Line] = []
+        self._cost, self._in_vain = 0, 0  # of all reading so far, and of the part that was taken back
+        self.longest = source.longest_row
+        self._most_lines = self.longest // _SHORTEST_LINES + 1
+        self.held: list[Line] = []  # those of the record in hand, their size and the first thing wrong with them
+        self.size = 0
+        self.flaw: str | None = None
 
     def __next__(self) -> str:
-        self.held.append(self._returned.popleft() if self._returned else next(self._lines))
-        return self.held[-1].text
+        line = self._returned.popleft() if self._returned else next(self._lines)
+        _, text, flaw = line
+        self.held.append(line)
+        self.size += len(text)
+        if flaw:
+            self.flaw = self.flaw or flaw
+        if self.size > self.longest or len(self.held) > self._most_lines:
+            raise csv.Error(_TOO_LONG)
+        return text
+
+    def begin(self) -> None:
+        """Forget the record in hand: the next one begins."""
+        self._cost += self.size + _PER_LINE * len(self.held)
+        self.held.clear()
+        self.size, self.flaw = 0, None
 
     def take_back(self) -> None:
         """All lines after the record's first are read again, as records of their own."""
+        cost = self.size + _PER_LINE * len(self.held)
+        self._in_vain += cost - len(self.held[0].text) - _PER_LINE
+        if self._in_vain > _SPARE + _MOST_IN_VAIN * (self._cost + cost):
+            raise InputError(
+                f"{self._source.name}, row {self.held[0].row}: too many rows up to here open a quote that is not "
+                "closed; close them, or read the file as tsv, where a quote is a character like any other"
+            )
         self._returned.extendleft(reversed(self.held[1:]))
 
 
@@ -57,58 +88,60 @@ def read_tsv(source: Source, layout: Layout) -> Table:
 
 def _delimiter(header: str) -> str:
     for delimiter in ",;\t|":
-        if any(cell.strip(' "\r\n').lower() in KNOWN_NAMES for cell in header.split(delimiter)):
+        if any(cell.strip(' "\r\n').lower() in KNOWN_NAMES for cell in header.split(delimiter, MOST_COLUMNS)):
             return delimiter
     return ","
 
 
 def _table(source: Source, lines: Iterator[Line], layout: Layout, delimiter: str, *, quoting: int) -> Table:
-    rows = _rows(_Lines(lines), delimiter, quoting)
+    rows = _rows(_Lines(source, lines), delimiter, quoting)
     first = next(rows, None)
     if first is None:
         return Table((), iter(()))
     if isinstance(first, Flaw):  # it decides the columns, so it cannot be skipped
         raise InputError(f"{source.name}, row {first.row}: {first.reason}")
-    sample = list(islice(rows, SAMPLE))
+    if len(first) > MOST_COLUMNS:
+        raise InputError(f"{source.name}, row {first.row}: {len(first):,} columns where {MOST_COLUMNS:,} are the most")
+    sample, rows = sampled(rows)
     header = _is_header(first, [row for row in sample if isinstance(row, _Cells)], layout)
     names = tuple(cell.strip() or str(place) for place, cell in enumerate(first, 1))
     if not header:
         names = tuple(str(place) for place in range(1, len(first) + 1))
-        sample.insert(0, first)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{source.name}, row {first.row}: column {twice!r} comes twice in the header; rename one")
+        rows = chain([first], rows)
+    if (twice := first_repeated(names)) is not None:
+        raise InputError(f"{source.name}, row {first.row}: column {twice!r:.80} comes twice in the header; rename one")
     note = f"row {first.row} is the header" if header else "no header: columns are numbered from 1"
-    records = _records(chain(sample, rows), names, delimiter, header=first if header else None)
+    records = _records(rows, names, delimiter, header=first if header else None)
     return Table(names, records, header, note)
 
 
 def _rows(lines: _Lines, delimiter: str, quoting: int) -> Iterator[_Cells | Flaw]:
-    # Module-wide in the standard library; raised, never lowered under another user of it.
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    # Module-wide in the standard library; raised, never lowered under another user of it. `_Lines` has the real one.
+    csv.field_size_limit(max(csv.field_size_limit(), lines.longest))
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     while True:
-        lines.held.clear()
+        lines.begin()
         try:
             cells = _Cells(next(reader))
         except StopIteration:
             return
         except csv.Error as error:
-            yield Flaw(lines.held[0].row, 0, _quote_flaw(lines.held, error))
+            flaw = Flaw(lines.held[0].row, 0, _quote_flaw(lines.held, error))
             lines.take_back()
+            yield flaw
             continue
-        flaw = next((line.flaw for line in lines.held if line.flaw), None)
-        cells.row = lines.held[0].row
-        if flaw or cells:
-            yield Flaw(cells.row, 0, flaw) if flaw else cells
+        cells.row, cells.size = lines.held[0].row, lines.size
+        if cells or lines.flaw:
+            yield Flaw(cells.row, 0, lines.flaw) if lines.flaw else cells
 
 
 def _quote_flaw(held: Sequence[Line], error: csv.Error) -> str:
     if len(held) == 1 and "end of data" not in str(error):
         return f"a quoted field goes on after its closing quote ({error}); double each quote inside a quoted text"
+    more = ", or allow longer rows: --longest-row N (longest_row=N in Python)" if _TOO_LONG in str(error) else ""
     return (
         f"the quote opened in this row is not closed (read up to row {held[-1].row}); "
-        "close it, or double each quote inside a quoted text"
+        f"close it, or double each quote inside a quoted text{more}"
     )
 
 
@@ -149,11 +182,11 @@ def _records(
         elif header is not None and _repeats(row, header):
             yield Flaw(row.row, number, "the header comes again; remove the row", kind="repeated-header")
         elif len(row) == len(names):
-            yield Record(row.row, number, dict(zip(names, row, strict=True)))
+            yield Record(row.row, number, dict(zip(names, row, strict=True)), row.size)
         else:
             yield Flaw(
                 row.row,
                 number,
-                f"{len(row)} fields where {len(names)} are wanted ({', '.join(names)}); "
+                f"{len(row)} fields where {len(names)} are wanted ({listed(names)}); "
                 f"a text that holds {delimiter!r} needs quotes in a csv file",
             )

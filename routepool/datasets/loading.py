@@ -99,9 +99,9 @@ def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
     names = sorted(set(labels))
     if all(_NUMBER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=float))
-    pieces = {name: re.split(r"([0-9]+)", name) for name in names}
-    # Odd places hold the digits, so that numbers only ever meet numbers.
-    return tuple(sorted(names, key=lambda name: [int(p) if i % 2 else p for i, p in enumerate(pieces[name])]))
+    pieces = {name: re.split(r"0*([0-9]+)", name) for name in names}
+    # Odd places hold the digits, so that numbers only ever meet numbers: of two, the longer one is the greater.
+    return tuple(sorted(names, key=lambda name: [(len(p) * (i % 2), p) for i, p in enumerate(pieces[name])]))
 
 
 def _digested(source: SourceLike) -> tuple[SourceLike, str]:

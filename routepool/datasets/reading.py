@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from routepool.datasets.columns import Columns, choose
 from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Kind, Layout, Record, sampled
-from routepool.datasets.sources import Source, SourceLike
+from routepool.datasets.sources import LONGEST_ROW, Source, SourceLike
 from routepool.errors import InputError, unknown
 
 LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
@@ -36,6 +36,7 @@ class ReadOptions(TypedDict, total=False):
     labels: bool  # True; False for prediction
     multi_label: bool  # False
     separator: str  # "|", between several labels in one field
+    longest_row: int  # 6,000,000 characters; a longer row is an error, whatever on_error says
     allow_empty: bool | None  # texts of no words; None: only where no labels are wanted
     # The first row that cannot be used: stop there, or skip all such rows. None: leave out empty texts and repeated
     # headers, and stop at any other.
@@ -83,7 +84,8 @@ def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
             raise unknown("option", name, list(ReadOptions.__annotations__))
     if options.get("on_error") not in (None, *ON_ERROR, *_STOP):
         raise unknown("on_error", str(options["on_error"]), ON_ERROR)
-    return Reader(Source.of(source, encoding=options.get("encoding", "utf-8")), options)
+    encoding, longest = options.get("encoding", "utf-8"), options.get("longest_row", LONGEST_ROW)
+    return Reader(Source.of(source, encoding=encoding, longest_row=longest), options)
 
 
 class Reader(Iterator[Example]):
@@ -153,11 +155,11 @@ class Reader(Iterator[Example]):
     def _example(self, record: Record) -> Example:
         text = _value(record, self.columns.text)
         if not isinstance(text, str):
-            raise InputError(f"{self.columns.text!r} is {text!r} where a text in quotes is wanted")
+            raise InputError(f"{self.columns.text!r} is {text!r:.80} where a text in quotes is wanted")
         _check_characters(text, self.columns.text)
         wanted = self.columns.label
         allow_empty = self._options.get("allow_empty")
-        if not text.strip() and not (wanted is None if allow_empty is None else allow_empty):
+        if (not text or text.isspace()) and not (wanted is None if allow_empty is None else allow_empty):
             raise _EmptyError(f"the text in {self.columns.text!r} is empty; remove the row")
         return Example(record.row, text, self._labels(record, wanted) if wanted else None, record.fields)
 
@@ -193,7 +195,8 @@ def _as_labels(value: Any, separator: str | None) -> tuple[str, ...]:
     elif isinstance(value, str) and separator:
         parts = [part.strip() for part in value.split(separator)]
     else:
-        parts = [_as_label(value)]
+        label = _as_label(value)
+        return (label,) if label else ()
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
@@ -205,7 +208,7 @@ def _as_label(value: Any) -> str:
         return str(value).lower()  # as JSON writes it
     if isinstance(value, str | int | float):
         return str(value).strip()
-    raise InputError(f"{value!r} as a label, where a string, a number, true or false is wanted")
+    raise InputError(f"{value!r:.80} as a label, where a string, a number, true or false is wanted")
 
 
 def _format_of(source: Source) -> str:

@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from routepool.datasets.sources import Line, Source
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 
 SAMPLE = 100  # records looked at before columns and headers are decided
+_SAMPLED_CHARACTERS = 2**20  # or fewer, where these are long: all are in memory at once
 LABEL_PREFIX = "__label__"
 # What fastText itself takes for the end of a word; other spaces, such as U+00A0, may stand in a label.
 _FASTTEXT_LABEL = re.compile(rf"{LABEL_PREFIX}([^ \t\n\v\f\r]*)[ \t\n\v\f\r]*")
@@ -25,6 +26,7 @@ class Record(NamedTuple):
     row: int  # 1-based line on which it starts; in Parquet its number
     number: int  # 1-based count of records, the header not counted
     fields: Mapping[str, Any]
+    size: int = 0  # characters it has in the file
 
 
 class Flaw(NamedTuple):
@@ -34,6 +36,7 @@ class Flaw(NamedTuple):
     number: int
     reason: str
     kind: Kind = "unreadable"
+    size: int = 0  # nothing is kept of it
 
 
 Item = Record | Flaw
@@ -62,10 +65,23 @@ FORMATS: Registry[Callable[[Source, Layout], Table]] = Registry(
 )
 
 
-def sampled(records: Iterable[Item]) -> tuple[list[Item], Iterator[Item]]:
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+def sampled(records: Iterable[S]) -> tuple[list[S], Iterator[S]]:
     """The first records, and an iterator over all of them, those included."""
     rest = iter(records)
-    sample = list(islice(rest, SAMPLE))
+    sample, room = [], _SAMPLED_CHARACTERS
+    for record in islice(rest, SAMPLE):
+        sample.append(record)
+        room -= record.size
+        if room < 0:
+            break
     return sample, chain(sample, rest)
 
 
@@ -105,7 +121,7 @@ def _each(lines: Iterable[Line], parse: Callable[[str], dict[str, Any]], *, keep
         try:
             if line.flaw:
                 raise InputError(line.flaw)
-            yield Record(line.row, number, parse(text))
+            yield Record(line.row, number, parse(text), len(text))
         except InputError as error:
             yield Flaw(line.row, number, str(error))
 
@@ -147,7 +163,19 @@ def _json_object(line: str) -> dict[str, Any]:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InputError(f"key {twice!r} comes twice; keep one")
+        raise InputError(f"key {first_repeated(key for key, _ in pairs)!r:.80} comes twice; keep one")
     return fields
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that has come before.
+
+    >>> first_repeated(["a", "b", "b", "a"])
+    'b'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

@@ -13,12 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
+from routepool.compression import SwollenError, unpacked
 from routepool.errors import InputError
 
 SourceLike = str | os.PathLike[str] | IO[bytes]
+
+LONGEST_ROW = 6_000_000  # characters; a million words fit
 
 _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b"), gzip.open),
@@ -52,30 +56,44 @@ class Source:
     name: str
     file: Path | IO[bytes]
     encoding: str = "utf-8"
+    longest_row: int = LONGEST_ROW
 
     @classmethod
-    def of(cls, source: SourceLike, *, encoding: str = "utf-8") -> "Source":
+    def of(cls, source: SourceLike, *, encoding: str = "utf-8", longest_row: int = LONGEST_ROW) -> "Source":
         """Accept a path, `-` for standard input, or an open binary stream; a path must be a readable file."""
         _check_encoding(encoding)
+        if type(longest_row) is not int or longest_row < 1:
+            raise InputError(f"longest_row must be a number of characters, 1 or more, got {longest_row!r}")
         if source == "-":
-            return cls("standard input", sys.stdin.buffer, encoding)
+            return cls("standard input", sys.stdin.buffer, encoding, longest_row)
         if isinstance(source, str | os.PathLike):
             _check_file(Path(source))
-            return cls(str(source), Path(source), encoding)
-        return cls(str(getattr(source, "name", "stream")), source, encoding)
+            return cls(str(source), Path(source), encoding, longest_row)
+        return cls(str(getattr(source, "name", "stream")), source, encoding, longest_row)
 
     def lines(self) -> Iterator[Line]:
-        """Yield decoded lines; CR, LF and CRLF each end one."""
-        row = 0
+        """Yield decoded lines; CR, LF and CRLF each end one. One that is too long is not read to its end."""
+        row, most = 0, self.longest_row
         try:
             with self._opened() as stream:
-                for row, text in enumerate(stream, 1):
+                for row, text in enumerate(iter(partial(stream.readline, most + 1), ""), 1):
+                    if len(text) > most:
+                        raise InputError(f"{self.name}, row {row}: {self.too_long()}")
                     yield Line(row, text, self._flaw(text))
+        except SwollenError as error:
+            raise InputError(f"{self.name}, row {row + 1}: {error}") from error
         except _BROKEN as error:
             raise InputError(
                 f"{self.name}, row {row + 1}: cannot be read from here on ({error}); "
                 "the file is cut short or damaged: copy or download it again"
             ) from error
+
+    def too_long(self) -> str:
+        """What is wrong with a row that is."""
+        return (
+            f"longer than {self.longest_row:,} characters, the longest row that is read; shorten the text, or allow "
+            "more: --longest-row N (longest_row=N in Python)"
+        )
 
     @contextmanager
     def _opened(self) -> Iterator[io.TextIOWrapper]:
@@ -108,7 +126,7 @@ class Source:
             raise InputError(f"{self.name}: is a zip or spreadsheet file; unpack it or save the sheet as CSV (UTF-8)")
         for magic, decompress in _COMPRESSIONS:
             if magic.match(start):
-                return io.BufferedReader(cast(io.RawIOBase, decompress(stream)))
+                return unpacked(stream, decompress)
         return stream
 
     def _detected(self, start: bytes) -> str:
@@ -141,8 +159,8 @@ class Source:
 
 def _check_encoding(encoding: str) -> None:
     try:
-        codecs.lookup(encoding)
-    except LookupError as error:
+        io.TextIOWrapper(io.BytesIO(), encoding)  # which knows those for text only, unlike `codecs.lookup`
+    except (LookupError, ValueError) as error:
         raise InputError(f"unknown encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from error
 
 

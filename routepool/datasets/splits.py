@@ -33,13 +33,17 @@ def split(examples: Sequence[Example], *, held: float = 0.1, seed: int = 0) -> S
     totals = Counter(label for _, labels in groups for label in labels)
     taken: Counter[str] = Counter()
     chosen: set[int] = set()
+    with_label = defaultdict(list)
+    for group in groups:
+        for label in group[1]:
+            with_label[label].append(group)
     wanted = _quotas(totals, held if held < 1 else held / max(len(groups), 1))
     for label in sorted(wanted, key=lambda name: (totals[name], name)):  # the rarest first, while there is a choice
-        for indices, labels in groups:
+        for indices, labels in with_label[label]:
             if taken[label] >= wanted[label]:
                 break
             leaves_some = all(taken[each] + 1 < totals[each] for each in labels)
-            if label in labels and leaves_some and chosen.isdisjoint(indices):
+            if leaves_some and chosen.isdisjoint(indices):
                 chosen.update(indices)
                 taken.update(labels)
     everything = range(len(examples))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -15,7 +15,7 @@ _COLUMNS = 4  # panels side by side
 
 
 @DRAWINGS.register("history")
-def draw_history(file: Path, score: str, trials: Sequence[Trial]) -> None:
+def draw_history(file: Path | IO[bytes], score: str, trials: Sequence[Trial]) -> None:
     """The score of every trial in the order they were begun, and the best so far."""
     figure = Figure(figsize=(8, 4), layout="constrained")
     axis = figure.subplots()
@@ -30,7 +30,7 @@ def draw_history(file: Path, score: str, trials: Sequence[Trial]) -> None:
 
 
 @DRAWINGS.register("settings")
-def draw_settings(file: Path, score: str, trials: Sequence[Trial]) -> None:
+def draw_settings(file: Path | IO[bytes], score: str, trials: Sequence[Trial]) -> None:
     """A panel for each setting: its values, and the score of every trial that had them."""
     names = list(trials[0].settings)
     columns = min(_COLUMNS, len(names))

@@ -1,6 +1,6 @@
 """The training loop: batches in, best model on dev out; stopped and taken up again without a trace."""
 
-import threading
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +25,7 @@ from routepool.training.averaging import AveragedWeights
 from routepool.training.buffers import kept_buffers
 from routepool.training.engine import engine, seed_device
 from routepool.training.hooks import EpochReport, Hook, StepReport
-from routepool.training.interruption import stop_requests
+from routepool.training.interruption import StopRequest, stop_requests
 from routepool.training.objective import Objective
 from routepool.training.optimizer import Optimizer
 from routepool.training.progress import Progress, learning_rate
@@ -44,7 +44,11 @@ class Examples:
 
 
 class InterruptedTrainingError(RoutepoolError):
-    """Training was asked to stop and can be taken up from its last checkpoint."""
+    """Training was asked to stop, by the signal of this number, and can be taken up from its last checkpoint."""
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class DivergedError(RoutepoolError):
@@ -122,7 +126,7 @@ class Trainer:
         self.model.load_state_dict(self.best)
         self.model.eval()
 
-    def _epoch(self, stop: threading.Event) -> None:
+    def _epoch(self, stop: StopRequest) -> None:
         epoch, schedule = self.progress.epoch, self.progress.schedule
         self.model.train()
         self.optimizer.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
@@ -223,14 +227,14 @@ class Trainer:
         rows: Tensor = torch.from_numpy(values[batch.rows]).to(self._engine.device)
         return rows
 
-    def _checkpoint_between_steps(self, stop: threading.Event) -> None:
+    def _checkpoint_between_steps(self, stop: StopRequest) -> None:
         every = self.config.checkpoint_steps
         due = every and self.progress.step % every == 0
         if self.run is not None and (due or stop.is_set()):
             self._checkpoint()
         if stop.is_set():
             where = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
-            raise InterruptedTrainingError(f"training was stopped after {self.progress.step} steps{where}")
+            raise InterruptedTrainingError(f"training was stopped after {self.progress.step} steps{where}", stop.number)
 
     def _checkpoint(self) -> None:
         assert self.run is not None

@@ -9,6 +9,8 @@ from typing import Any
 from routepool.errors import InputError, unknown
 from routepool.presets import PRESETS
 
+_MOST_VALUES, _MOST_STEPS = 1000, 100_000
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -24,6 +26,10 @@ class Choice:
     def __post_init__(self) -> None:
         if not self.values:
             raise InputError("wanted a list of at least one value, got an empty one")
+        if len(self.values) > _MOST_VALUES:
+            raise InputError(
+                f"wanted a list of at most {_MOST_VALUES:,} values, got {len(self.values):,}; give a range"
+            )
         for place, value in enumerate(self.values):
             if value in self.values[:place]:
                 raise InputError(f"wanted different values, got {value!r} twice")
@@ -79,6 +85,8 @@ class Range:
             raise InputError("a range with log = true starts above 0 and has no step; give a list of values instead")
         if self.step is not None and not 0 < self.step <= self.high - self.low:
             raise InputError(f"step must be above 0 and fit between low and high, got {self.step!r}")
+        if self.step is not None and (self.high - self.low) / self.step > _MOST_STEPS:
+            raise InputError(f"step must be at least a {_MOST_STEPS:,}th of the range, got {self.step!r}")
 
     @property
     def is_whole(self) -> bool:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from routepool.errors import InputError, RoutepoolError, unknown
 from routepool.registry import Extra, Registry
@@ -104,7 +104,7 @@ SEARCHES: Registry[Callable[[Plan, Path], Search]] = Registry(
 )
 
 # Name -> what draws it into a file: the title of the score, and the trials.
-DRAWINGS: Registry[Callable[[Path, str, Sequence[Trial]], None]] = Registry(
+DRAWINGS: Registry[Callable[[Path | IO[bytes], str, Sequence[Trial]], None]] = Registry(
     "picture", {name: Extra("routepool.extras.plot_search", "plot") for name in ("history", "settings")}
 )
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError  # noqa: N812 - a class with a small name
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from routepool.compression import SwollenError, check_swelling
 from routepool.errors import InputError
 
 Floats = NDArray[np.float32]
@@ -17,13 +18,15 @@ Block = tuple[list[str], Floats]
 
 NAMES = ("vectors", "words_utf8")
 _ROWS = 10_000  # converted at once
-_DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, ZlibError, SafetensorError)
+_DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, MemoryError, BadZipFile, ZlibError, SafetensorError)
 
 
 def read_npz(path: Path) -> Iterator[Block]:
     """The rows of a NumPy archive, checked; it is opened before the first row is asked for."""
 
     def open_npz() -> tuple[Any, Any]:
+        with ZipFile(path) as archive:
+            check_swelling(sum(item.file_size for item in archive.infolist()), path.stat().st_size)
         with np.load(path, allow_pickle=False) as archive:
             return tuple(archive[name] for name in NAMES)
 
@@ -46,6 +49,8 @@ def _read(path: Path, opener: Callable[[], tuple[Any, Any]]) -> Iterator[Block]:
         shape = tuple(values.shape if isinstance(values, np.ndarray) else values.get_shape())
         words = bytes(joined).decode().split("\n")
         kind = values[:1].dtype.kind
+    except SwollenError as error:
+        raise InputError(f"{path}: {error}") from error
     except _DAMAGE as error:
         raise InputError(
             f"{path}: wanted the arrays {' and '.join(NAMES)}, got {error!r:.200}; write or download it again"

@@ -11,26 +11,31 @@ Blank lines are skipped. Of a word that comes twice the first row is used.
 """
 
 import gzip
+import io
 import logging
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routepool.errors import InputError
+from routepool.compression import SwollenError, check_swelling, unpacked
+from routepool.errors import InputError, listed
 from routepool.vectors import arrays, cache
 from routepool.vectors.arrays import Block, Floats
 
 logger = logging.getLogger(__name__)
 
-_ROWS = 1000  # parsed at once
+_ROWS, _BYTES = 1000, 2**22  # parsed at once: so many rows, or fewer where these are long
+_MOST_NUMBERS = 2**16  # of a vector
+_LONGEST_LINE = 2**20  # bytes
 _MEMBER = re.compile(r"(.+\.zip):(.+)", re.IGNORECASE)
 _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeError)
 
@@ -88,28 +93,45 @@ def parse(path: Path, member: str = "") -> Iterator[Block]:
     number, first = next(lines, (0, b""))
     if not first:
         raise InputError(f"{path}: is empty; wanted a word and its numbers on each line")
-    header = [int(field) for field in first.split()] if re.fullmatch(rb"\d+\s+\d+\s*", first) else None
+    header = [int(field) for field in first.split()] if re.fullmatch(rb"\d{1,18}\s+\d{1,18}\s*", first) else None
     size = header[1] if header else len(first.split()) - 1
-    if size < 1:
+    if not 1 <= size <= _MOST_NUMBERS:
         raise InputError(
-            f"{path}, line {number}: wanted a word and its numbers, separated by blanks, got {first!r:.80}"
+            f"{path}, line {number}: wanted a word and its numbers, {_MOST_NUMBERS:,} at most, separated by blanks, "
+            f"got {first!r:.80}"
         )
     rows = 0
     lines = lines if header else chain([(number, first)], lines)
-    while numbered := list(islice(lines, _ROWS)):
+    while numbered := _some(lines):
         rows += len(numbered)
         yield _block(path, numbered, size)
     if header and rows != header[0]:
         raise InputError(f"{path}: its first line promises {header[0]} rows, {rows} came; cut short? download it again")
 
 
+def _some(lines: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The next lines, as many as are parsed at once."""
+    some, size = [], 0
+    for numbered in islice(lines, _ROWS):
+        some.append(numbered)
+        size += len(numbered[1])
+        if size > _BYTES:
+            break
+    return some
+
+
 def _lines(path: Path, member: str) -> Iterator[tuple[int, bytes]]:
     number, line = 0, b"\n"
     with ExitStack() as files:
         try:
-            for number, line in enumerate(_open(path, member, files), start=1):
+            opened = _open(path, member, files)
+            for number, line in enumerate(iter(partial(opened.readline, _LONGEST_LINE + 1), b""), start=1):
+                if len(line) > _LONGEST_LINE:
+                    raise InputError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} bytes; is it a text file?")
                 if not line.isspace():
                     yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        except SwollenError as error:
+            raise InputError(f"{path}, after line {number}: {error}") from error
         except _DAMAGE as error:
             raise InputError(
                 f"{path}, after line {number}: damaged or cut short ({error}); download it again"
@@ -118,17 +140,18 @@ def _lines(path: Path, member: str) -> Iterator[tuple[int, bytes]]:
         logger.warning("%s, line %d: no newline at its end; if the file is cut short this row is wrong", path, number)
 
 
-def _open(path: Path, member: str, files: ExitStack) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        return cast(IO[bytes], files.enter_context(gzip.open(path)))
+def _open(path: Path, member: str, files: ExitStack) -> io.BufferedReader:
     if path.suffix.lower() != ".zip":
-        return files.enter_context(path.open("rb"))
+        stream = files.enter_context(path.open("rb"))
+        return unpacked(stream, gzip.open) if path.suffix.lower() == ".gz" else stream
     archive = files.enter_context(zipfile.ZipFile(path))
     held = [item.filename for item in archive.infolist() if not item.is_dir()]
     if member not in held and (member or len(held) != 1):
         wanted = f"no member {member!r}" if member else "name one member"
-        raise InputError(f"{path}: {wanted}, as in {path}:MEMBER; it holds {', '.join(held) or 'nothing'}")
-    return files.enter_context(archive.open(member or held[0]))
+        raise InputError(f"{path}: {wanted}, as in {path}:MEMBER; it holds {listed(held) or 'nothing'}")
+    chosen = archive.getinfo(member or held[0])
+    check_swelling(chosen.file_size, min(chosen.compress_size, path.stat().st_size))  # no more is read than it claims
+    return io.BufferedReader(cast(io.RawIOBase, files.enter_context(archive.open(chosen))))
 
 
 def _block(path: Path, numbered: list[tuple[int, bytes]], size: int) -> Block:
