@@ -21,12 +21,15 @@ def test_settings_are_those_of_the_preset_unless_named() -> None:
     usual = default_preset()
     named = TextClassifier(epochs=2, capsules=3, iterations=2, settings={"patience": 2, "average": False})
     chosen = preset_of(named.get_params(), TEXTS, seed=7)
-    assert chosen.model.aggregator_options == {"average": False, "capsules": 3, "iterations": 2}
+    assert chosen.model.aggregator_options == {
+        **usual.model.aggregator_options,
+        **{"average": False, "capsules": 3, "iterations": 2},
+    }
     assert (chosen.training.epochs, chosen.training.patience, chosen.training.seed) == (2, 2, 7)
     assert chosen.training.learning_rate == usual.training.learning_rate
     paper, flat = (TextClassifier(preset="paper", aggregator=name).get_params() for name in (None, "mean"))
     assert preset_of(paper, TEXTS, seed=0).training.learning_rate == 3e-4
-    assert preset_of(flat, ["word " * 61], seed=0).model.depth == 1
+    assert preset_of(flat, ["A word. " * 31], seed=0).model.depth == 1
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -19,7 +19,7 @@ from routepool.presets import preset
 from routepool.registry import Registry
 from routepool.settings import GROUPS, default_preset, named_preset, preset_names
 
-SHORT, LONG = ["a short text"], ["word " * 61]
+SHORT, LONG = ["a short text"], ["A word. " * 31]
 
 
 def settled(*assignments: str, texts: list[str] = SHORT, data: str = "x.csv", **asked: Any) -> Preset:
@@ -89,7 +89,8 @@ def test_sets_that_come_tokenised_are_split_on_spaces(data: str, separator: str)
 
 def test_long_texts_are_documents_unless_told() -> None:
     assert settled(texts=LONG) == default_preset(document=True)
-    assert settled(texts=["word " * 60]).model.depth == 1
+    assert settled(texts=["A word. " * 30]).model.depth == 1
+    assert settled(texts=["word " * 61]).model.depth == 1  # no sentence ends
     assert settled("depth=1", texts=LONG) == default_preset()
     assert settled("depth=2") == default_preset(document=True)
 
