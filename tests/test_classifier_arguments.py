@@ -23,7 +23,9 @@ def test_settings_are_those_of_the_preset_unless_named() -> None:
     chosen = preset_of(named.get_params(), TEXTS, seed=7)
     assert chosen.model.aggregator_options == {
         **usual.model.aggregator_options,
-        **{"average": False, "capsules": 3, "iterations": 2},
+        "average": False,
+        "capsules": 3,
+        "iterations": 2,
     }
     assert (chosen.training.epochs, chosen.training.patience, chosen.training.seed) == (2, 2, 7)
     assert chosen.training.learning_rate == usual.training.learning_rate

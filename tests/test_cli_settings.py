@@ -19,6 +19,7 @@ from routepool.presets import preset
 from routepool.registry import Registry
 from routepool.settings import GROUPS, default_preset, named_preset, preset_names
 
+USUAL = default_preset().model.aggregator_options
 SHORT, LONG = ["a short text"], ["A word. " * 31]
 
 
@@ -107,8 +108,8 @@ def test_long_texts_are_documents_unless_told() -> None:
         ("separator=1", "text", "separator", "1"),
         ("dropout_places=encoder,tanh", "model", "dropout_places", ("encoder", "tanh")),
         ('dropout_places=["encoder"]', "model", "dropout_places", ("encoder",)),
-        ("capsules=7", "model", "aggregator_options", {"average": True, "capsules": 7}),
-        ("average=false", "model", "aggregator_options", {"average": False}),
+        ("capsules=7", "model", "aggregator_options", {**USUAL, "capsules": 7}),
+        ("average=false", "model", "aggregator_options", {**USUAL, "average": False}),
         ("aggregator_options={rows = 3}", "model", "aggregator_options", {"rows": 3}),
     ],
 )
@@ -119,7 +120,7 @@ def test_any_setting_can_be_set(assignment: str, group: str, name: str, value: o
 def test_the_options_are_those_of_the_chosen_classes() -> None:
     model = settled("widths=2,3", "encoder=cnn", "aggregator=max").model
     assert (model.encoder_options, model.aggregator_options) == ({"widths": (2, 3)}, {})
-    assert settled(options={"aggregator": "reverse-routing"}).model.aggregator_options == {"average": True}
+    assert settled(options={"aggregator": "reverse-routing"}).model.aggregator_options == USUAL
     with pytest.raises(UnknownNameError, match="unknown setting 'capsules'"):
         settled("capsules=3", "aggregator=max")
 
