@@ -68,6 +68,7 @@ benchmark: install
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/documents.py
+	$(BIN)/python benchmarks/threads.py
 
 reproduce: install
 	$(BIN)/python -m reproduce

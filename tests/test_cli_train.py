@@ -195,6 +195,16 @@ def test_several_labels_a_text(tmp_path: Path) -> None:
     assert "label 'good;bad' is none of the model's" in called.err
 
 
+def test_two_parts_of_dev_that_give_two_scores_are_named(tmp_path: Path) -> None:
+    data = write_csv(tmp_path / "data.csv", sentences(240))
+    told = [
+        succeed("train", data, "--out", tmp_path / share, *TINY, "--set", f"calibration={share}").out
+        for share in ("0.5", "1", "0")
+    ]
+    assert "dev set: 12 texts decide when to stop, 12 others calibrate" in told[0]
+    assert all("others calibrate" not in out for out in told[1:])
+
+
 def test_long_texts_are_read_as_documents(tmp_path: Path) -> None:
     padding = ". ".join(text for text, _ in sentences(12))
     rows = [(f"{padding}. {text}.", label) for text, label in sentences(24)]

@@ -26,3 +26,8 @@ class TrainingScreen(ProgressBar):
             self.tell(f"word vectors, {coverage}")
         if report.truncation.words:
             self.tell(report.truncation.told())
+        if report.calibrating:
+            self.tell(
+                f"dev set: {report.stopping} texts decide when to stop, {report.calibrating} others calibrate; epochs "
+                "show the score of the first, the last lines that of all"
+            )

@@ -103,7 +103,8 @@ def fit(
     data = _data(task, preset, new)
     parts = (new.model, data.train, data.dev, data.objective)
     trainer = Trainer(*parts, preset.training, known=new.known, hooks=hooks, run=run, device=device)
-    start_report = StartReport(new.coverage, Truncation.of(data.train.encoded))
+    apart = 0 if data.held is data.dev else len(data.held.encoded)
+    start_report = StartReport(new.coverage, Truncation.of(data.train.encoded), len(data.dev.encoded), apart)
     for hook in hooks:
         hook.on_start(start_report)
     remembered = {"columns": columns, "training": preset.training, "provenance": provenance or {}}
@@ -215,13 +216,13 @@ def told_labels(labels: Sequence[str], multi_label: bool) -> str:
 
 def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
     objective = Objective(task.labels, task.multi_label, label_weight=preset.training.label_weight)
-    train, dev, held = (
-        _examples(part, new.tokenizer, objective, new.config.depth, labelled=labelled)
-        for part, labelled in (
-            (task.train, task.teacher_logits is None),
-            *((part, True) for part in _dev_parts(task.dev, preset)),
-        )
-    )
+
+    def examples(of: Sequence[Example], *, labelled: bool = True) -> Examples:
+        return _examples(of, new.tokenizer, objective, new.config.depth, labelled=labelled)
+
+    stopping, calibrating = _dev_parts(task.dev, preset)
+    train, dev = examples(task.train, labelled=task.teacher_logits is None), examples(stopping)
+    held = dev if calibrating is stopping else examples(calibrating)
     train = replace(train, teacher_logits=task.teacher_logits)
     weights_of_texts = _weights_of_phrases(task.train, preset) if task.weights is None else task.weights
     if weights_of_texts is not None:

@@ -19,6 +19,8 @@ class StartReport:
 
     coverage: tuple[Coverage, ...]  # of the word vectors, one for each source
     truncation: Truncation  # of the training texts
+    stopping: int  # texts of dev that decide when to stop, and whose scores epochs report
+    calibrating: int  # further texts of dev, held apart to calibrate on
 
 
 @dataclass(frozen=True)
