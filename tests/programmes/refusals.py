@@ -26,26 +26,36 @@ def peak() -> int:
     return int(found)
 
 
-for name in ("connect", "connect_ex"):
-    setattr(socket.socket, name, refuse)
-socket.getaddrinfo = refuse  # type: ignore[assignment]
-os.environ.pop("HF_HUB_OFFLINE", None)
-place, *usual = map(Path, sys.argv[1:])
-for whole in usual:
-    load(whole)  # imports what an idle process has
-for folder in sorted(path for path in place.iterdir() if path not in usual):
-    sys.stdout.write(json.dumps({"begins": folder.name}) + "\n")
-    sys.stdout.flush()
-    peak()
-    before, start = peak(), time.process_time()
-    try:
-        load(folder)
-        said = None
-    except InputError as error:
-        said = str(error)
-    except BaseException as error:  # a panic of the tokenizers package is no Exception
-        said = f"{type(error).__name__}\n{error}"
-    seconds = time.process_time() - start
-    told = {"name": folder.name, "said": said, "seconds": seconds, "kilobytes": peak() - before, "calls": calls}
-    sys.stdout.write(json.dumps(told) + "\n")
-    calls = []
+def forbid_network() -> None:
+    """For the rest of the life of the process."""
+    for name in ("connect", "connect_ex"):
+        setattr(socket.socket, name, refuse)
+    socket.getaddrinfo = refuse  # type: ignore[assignment]
+    os.environ.pop("HF_HUB_OFFLINE", None)
+
+
+def main() -> None:
+    place, *usual = map(Path, sys.argv[1:])
+    for whole in usual:
+        load(whole)  # imports what an idle process has
+    for folder in sorted(path for path in place.iterdir() if path not in usual):
+        sys.stdout.write(json.dumps({"begins": folder.name}) + "\n")
+        sys.stdout.flush()
+        peak()
+        before, start = peak(), time.process_time()
+        try:
+            load(folder)
+            said = None
+        except InputError as error:
+            said = str(error)
+        except BaseException as error:  # a panic of the tokenizers package is no Exception
+            said = f"{type(error).__name__}\n{error}"
+        seconds = time.process_time() - start
+        told = {"name": folder.name, "said": said, "seconds": seconds, "kilobytes": peak() - before, "calls": [*calls]}
+        sys.stdout.write(json.dumps(told) + "\n")
+        calls.clear()
+
+
+if __name__ == "__main__":
+    forbid_network()
+    main()
