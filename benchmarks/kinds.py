@@ -1,7 +1,7 @@
 """The default on eleven kinds of text: accuracy on dev, processor time and memory, one set a process.
 
 python benchmarks/kinds.py FOLDER [SET ...] [--set KEY=VALUE ...]     trains what FOLDER has not, one JSON a set
-python benchmarks/kinds.py --table FOLDER [FOLDER ...]                the folders side by side
+python benchmarks/kinds.py --table FOLDER [FOLDER ...]                rewrites the table of the decision on the default
 
 A tenth of each training set, stratified, is dev. Logits of dev and test are kept beside the JSON, so that calibration
 can be looked at again without training; accuracy on test is not computed.
@@ -32,6 +32,7 @@ SETS = (*MORE[:2], "sst2", *MORE[2:-1], "imdb", MORE[-1])
 FURTHER = ("banking77-2500", "next-word")  # few texts of many classes, and a thousand classes
 MOST = {"imdb": 5000, "ng20": 3000, "banking77-2500": 2500}  # a part, with as many of each label as it has
 MOST_TO_TEST = 3000
+PAGE = "decisions/2026-11-19-smaller-default.md"
 
 
 class _Epochs(Hook):
@@ -121,22 +122,25 @@ def train(name: str, folder: Path, changes: dict[str, Any]) -> None:
 
 def table(folders: list[Path]) -> list[str]:
     """Sets down, folders across."""
-    rows = []
-    for name in SETS:
-        cells = [name]
-        for folder in folders:
-            file = folder / f"{name}.json"
-            one = json.loads(file.read_text()) if file.exists() else None
-            cells.append(
-                f"{100 * one['accuracy']:.1f}; {one['seconds']:.0f} s; {one['megabytes']} MB" if one else "not made"
-            )
-        rows.append(cells)
-    return measure.table(["set", *(folder.name for folder in folders)], rows)
+    found = [{name: json.loads((folder / f"{name}.json").read_text()) for name in SETS} for folder in folders]
+    rows = [
+        [name, *(_cell(of[name]["accuracy"], of[name]["seconds"], of[name]["megabytes"]) for of in found)]
+        for name in SETS
+    ]
+    means = [
+        [np.mean([one[key] for one in of.values()]) for key in ("accuracy", "seconds", "megabytes")] for of in found
+    ]
+    header = ["set", *(f"{folder.name}: dev accuracy" for folder in folders)]
+    return measure.table(header, [*rows, ["mean", *(_cell(*of) for of in means)]])
+
+
+def _cell(accuracy: Any, seconds: Any, megabytes: Any) -> str:
+    return f"{100 * accuracy:.1f} in {seconds:.0f} s, {megabytes:.0f} MB"
 
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--table"]:
-        print("\n".join(table([Path(name) for name in arguments[1:]])))
+        measure.write_section("kinds", table([Path(name) for name in arguments[1:]]), page=PAGE)
         return
     if arguments[:1] == ["--train"]:
         train(arguments[1], Path(arguments[2]), json.loads(arguments[3]))
