@@ -21,7 +21,7 @@ from reproduce.runs import FOLDER, LEDGER, MODELS, RESULTS, Run
 from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
-from routepool.config import Preset, split_source
+from routepool.config import Preset, change, split_source
 from routepool.datasets import Parts
 from routepool.model import Classifier
 from routepool.persistence import load, save
@@ -53,6 +53,10 @@ class Curve(Hook):
         print(f"{self.name}: {news}", flush=True)
 
 
+# The runs were planned and scored with the sizes that the default had then.
+OF_THE_OLD_DEFAULT: dict[str, Any] = {"hidden_size": 200, "aggregator_options": {"average": True}}
+
+
 def settings(run: Run) -> Preset:
     """The preset of the run's data with the variant's changes."""
     known = data.known_set(run.data)
@@ -60,6 +64,8 @@ def settings(run: Run) -> Preset:
     document = not known.startswith("sst")  # also where it is read as one sequence: all else is to be equal
     encoder = changes.get("encoder", "")
     chosen = named_preset(run.variant.preset, data=known, document=document, encoder=encoder)
+    if run.variant.preset == "default" and not split_source(encoder)[1]:
+        chosen = replace(chosen, model=change(chosen.model, **OF_THE_OLD_DEFAULT, dropout=0.5 if document else 0.7))
     text = chosen.text if split_source(encoder)[1] else text_settings(known)  # pre-trained encoders split by themselves
     return assign(replace(chosen, text=text), changes)
 
