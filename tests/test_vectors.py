@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -183,6 +184,21 @@ def test_a_damaged_wordllama_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     (folder / part).unlink()
     with pytest.raises(InputError, match="the installed wordllama has no "):
         vectors.load("wordllama", ["film"])
+
+
+@needs_wordllama
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_wordllama_opened_again_and_again_takes_no_more_memory() -> None:
+    """In a process of its own: memory of compiled code, which only the system sees."""
+    code = (
+        "import re; from pathlib import Path; from routepool import vectors\n"
+        "def used(): return int(re.search(r'RssAnon:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) / 1024\n"
+        "words, seen = [f'word{number}' for number in range(30_000)], []\n"
+        "for _ in range(13): vectors.load('wordllama', words); seen.append(used())\n"
+        "print(seen[-1] - seen[2])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 30  # megabytes of ten times; it was 105
 
 
 @needs_wordllama

@@ -6,6 +6,7 @@ The files are read directly: importing that package would set up logging and its
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, files
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,9 +44,8 @@ class WordllamaSource:
     name = "wordllama"
 
     def __init__(self) -> None:
-        weights, tokenizer = _content(_WEIGHTS), _content(_TOKENIZER)
-        self._tokenizer = Tokenizer.from_buffer(tokenizer)
-        self._parts = load(weights)["embedding.weight"].astype(np.float32) * np.float32(SCALE)
+        self._tokenizer = _tokenizer(_content(_TOKENIZER))
+        self._parts = load(_content(_WEIGHTS))["embedding.weight"].astype(np.float32) * np.float32(SCALE)
 
     def frequent(self, limit: int) -> list[str]:
         """Words that are one sub-word; their ids are in the order of frequency."""
@@ -61,6 +61,12 @@ class WordllamaSource:
             if encoding.ids:
                 table[row], known[row] = self._parts[encoding.ids].mean(axis=0), True
         return table, known
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(content: bytes) -> Tokenizer:
+    """Made once in a process: each new one leaves 6 MB behind when it goes."""
+    return Tokenizer.from_buffer(content)
 
 
 def _content(part: str) -> bytes:
