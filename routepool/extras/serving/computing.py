@@ -10,6 +10,7 @@ from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.lane import Abandoned, Wanted
 from routepool.predictor import Predictor
 from routepool.results import Prediction
+from routepool.unread import Reading
 
 if TYPE_CHECKING:
     from torch import nn
@@ -48,10 +49,14 @@ def _results(model: Predictor, question: Question, texts: Sequence[str]) -> list
         return [each.to_json() for each in shown]
     if question.kind == "encode":
         encodings = model.stream_encodings(texts)  # which warns of nothing: that would be seen by nobody here
-        return [json.dumps(one.vector.tolist(), allow_nan=False) for one in encodings]
-    return [json.dumps(_answer(model, one), allow_nan=False) for one in model.predictions(texts)]
+        return [_json({"vector": one.vector.tolist()}, one.reading) for one in encodings]
+    return [_json(_prediction(model, one), one.reading) for one in model.predictions(texts)]
 
 
-def _answer(model: Predictor, prediction: Prediction) -> dict[str, Any]:
+def _prediction(model: Predictor, prediction: Prediction) -> dict[str, Any]:
     shares = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
-    return {"labels": prediction.labels, "probabilities": shares, **prediction.reading._asdict()}
+    return {"labels": prediction.labels, "probabilities": shares}
+
+
+def _json(result: dict[str, Any], reading: Reading) -> str:
+    return json.dumps({**result, **reading._asdict()}, allow_nan=False)

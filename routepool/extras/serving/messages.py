@@ -57,13 +57,24 @@ class ExplainBody(TextsBody):
     rounds: bool = Field(False, description="Also the weights of every round of routing.")
 
 
-class PredictionAnswer(BaseModel):
+class ReadAnswer(BaseModel):
+    """How much of one text was read, beside what came of it."""
+
+    unread: int = Field(description="Words behind the model's limits, which it did not read.")
+    known: int = Field(description="Words among those read that the model knows; with none the result means nothing.")
+
+
+class PredictionAnswer(ReadAnswer):
     """What the model says of one text."""
 
     labels: list[str]
     probabilities: dict[str, float]
-    unread: int = Field(description="Words behind the model's limits, which it did not read.")
-    known: int = Field(description="Words among those read that the model knows; with none the labels mean nothing.")
+
+
+class EncodingAnswer(ReadAnswer):
+    """The vector of one text."""
+
+    vector: list[float]
 
 
 class Predictions(BaseModel):
@@ -81,7 +92,7 @@ class Explanations(BaseModel):
 class Encodings(BaseModel):
     """A vector for each text, in their order."""
 
-    results: list[list[float]]
+    results: list[EncodingAnswer]
 
 
 class AcceptedLimits(BaseModel):
