@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that.
+# A shell starts what runs in the background with Ctrl-C ignored, nohup with SIGHUP, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 suite = settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("suite", suite)
