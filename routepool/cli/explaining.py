@@ -13,6 +13,7 @@ from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.cli.streaming import check_out, new_file, read_for
 from routepool.datasets import Dataset, Example
+from routepool.datasets.suffixes import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw
@@ -20,7 +21,6 @@ from routepool.predictor import Predictor, load
 
 PICTURES = (".png", ".svg")
 TEXT_FORMS = (".html", ".json", ".jsonl", *PICTURES)
-_DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".txt", ".parquet", ".gz", ".bz2", ".xz", ".ss", ".ft")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +115,7 @@ def _answer(question: Question, values: dict[str, Any]) -> None:
 def _texts(model: Predictor, text: str, **reading: Any) -> tuple[str, list[Example]]:
     """The texts, and the name of where they come from."""
     if text != "-" and not _is_file(text):
-        if text.lower().endswith(_DATA_SUFFIXES) and not any(map(str.isspace, text)):
+        if looks_like_data(text) and not any(map(str.isspace, text)):
             raise InputError(f"{text}: no such file; check the name, or put a text in quotes")
         return "the text", [Example(1, text)]
     reader = read_for(model, text, **reading)

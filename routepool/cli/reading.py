@@ -8,12 +8,11 @@ from typing import Any, NamedTuple, Self, cast
 from routepool.cli import screen
 from routepool.cli.notices import list_skipped
 from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
+from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
 
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
 _OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
-_OWN_SUFFIXES = {"", ".txt", ".ss", ".ft", ".fasttext"}
-_COMPRESSED = {".gz", ".bz2", ".xz"}
 
 
 class Material(NamedTuple):
@@ -175,7 +174,5 @@ def _read_options(options: Mapping[str, Any]) -> ReadOptions:
 
 
 def _has_own_columns(source: str, name: str | None) -> bool:
-    if name is not None:
-        return name in _OWN_COLUMNS
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes if suffix.lower() not in _COMPRESSED]
-    return source == "-" or (suffixes[-1] if suffixes else "") in _OWN_SUFFIXES
+    suffix = suffix_of(source)
+    return (name or FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else "")) in _OWN_COLUMNS

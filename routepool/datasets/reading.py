@@ -11,16 +11,12 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 from routepool.datasets.columns import Columns, choose
 from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Kind, Layout, Record, sampled
 from routepool.datasets.sources import LONGEST_ROW, Source, SourceLike
+from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError, unknown
 
 LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
 ON_ERROR = ("stop", "skip")
 _STOP = ("stop", "raise")  # the second is its older name, which runs that were stopped have on record
-_SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
-}  # fmt: skip
-_COMPRESSED = {".gz", ".bz2", ".xz"}
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
 
 
@@ -214,11 +210,10 @@ def _as_label(value: Any) -> str:
 def _format_of(source: Source) -> str:
     if not (isinstance(source.file, Path) and source.file.is_file()):
         return "lines"  # standard input or a pipe: read once, so it cannot be looked into first
-    suffixes = [suffix for suffix in source.file.suffixes if suffix.lower() not in _COMPRESSED]
-    suffix = suffixes[-1].lower() if suffixes else ""
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    if suffix in ("", ".txt"):
+    suffix = suffix_of(source.file)
+    if suffix in FORMAT_OF:
+        return FORMAT_OF[suffix]
+    if suffix in PLAIN:
         first = next(source.lines(), None)
         return "fasttext" if first and first.text.lstrip().startswith(LABEL_PREFIX) else "lines"
     raise InputError(f"{source.name}: no data format goes with {suffix!r}; name one of {', '.join(FORMATS.names())}")
