@@ -1,6 +1,5 @@
 """RUN/run.json: what a training run was asked to do and with which files, so that it can be taken up again."""
 
-import hashlib
 import platform
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import routepool
+from routepool.caching import digest_of
 from routepool.cli import settings
 from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material
@@ -184,8 +184,7 @@ def versions() -> dict[str, str]:
 def digest(path: Path) -> str:
     """The SHA-256 of a file's content."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path or restore it") from error
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
+from routepool.caching import digest_of
 from routepool.datasets.columns import Columns
 from routepool.datasets.reading import Example, ReadOptions, Skipped, read
 from routepool.datasets.records import Kind
@@ -107,8 +108,7 @@ def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
 def _digested(source: SourceLike) -> tuple[SourceLike, str]:
     checked = Source.of(source)
     if isinstance(checked.file, Path) and checked.file.is_file():
-        with checked.file.open("rb") as file:
-            return checked.file, hashlib.file_digest(file, "sha256").hexdigest()
+        return checked.file, digest_of(checked.file)
     # A stream or a pipe is read once.
     stored = _Named(checked.file.read_bytes() if isinstance(checked.file, Path) else checked.file.read())
     stored.name = checked.name
