@@ -120,8 +120,8 @@ def named_preset(
 def is_document(texts: Sequence[str], depth: Any = None) -> bool:
     """Texts are read as sentences of words: as the depth asked for says, else if most are long and have sentences.
 
-    A long text in which no sentence ends, as where punctuation was removed, is one sequence: as a document of one
-    sentence it had 83 % of a newswire set right on dev, as a sequence 97 % (benchmarks/kinds.py, r8).
+    A long text in which no sentence ends, as where punctuation was removed, is one sequence: as a document of a single
+    sentence it is learned much worse (docs/decisions has the figures).
 
     >>> is_document(["word " * 61]), is_document(["A word. " * 61]), is_document(["A word. " * 61], depth=1)
     (False, True, False)

@@ -30,7 +30,7 @@ from routepool.training.objective import Objective
 from routepool.training.optimizer import Optimizer
 from routepool.training.progress import Progress, learning_rate
 
-WORDS_AT_ONCE = 2**13  # that a step holds the states of: 10 to 40 kB each, whatever the length of the texts
+WORDS_AT_ONCE = 2**13  # whose states a step holds, whatever the length of the texts and the size of the batch
 
 
 @dataclass(frozen=True, eq=False)
