@@ -14,8 +14,8 @@ import measure
 import numpy as np
 from numpy.typing import NDArray
 
-from routepool.evaluation import BINS, calibration_error
-from routepool.probabilities import fit_temperature, probabilities
+from routepool.scoring.metrics import BINS, calibration_error
+from routepool.scoring.probabilities import fit_temperature, probabilities
 
 PAGE = "decisions/2026-11-19-calibration.md"
 CLASSES, HELD, TRUE = (2, 6, 77, 150, 1000), (20, 50, 200, 500, 2000), (0.6, 1.0, 1.5, 2.5)

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from routepool import StandardRouting
-from routepool.aggregation.messages import LinearMessages
-from routepool.config import ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.datasets import load_named
-from routepool.inference import traces
+from routepool.layers.aggregation.messages import LinearMessages
+from routepool.scoring.torch_backend import traces
+from routepool.settings import ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 STEPS, BATCH, EVERY = 250, 32, 50

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from routepool import vectors
 from routepool.datasets import load_named
-from routepool.inference import logits_of
 from routepool.persistence import SavedModel, load
+from routepool.scoring.torch_backend import logits_of
 from routepool.text import UNKNOWN, Encoded, Tokenizer
 
 Floats = NDArray[np.float32]

@@ -23,8 +23,9 @@ import measure
 import numpy as np
 
 from routepool.datasets import Dataset, Example, load, load_named, split
-from routepool.inference import logits_of
-from routepool.settings import assign, default_preset, is_document
+from routepool.scoring.torch_backend import logits_of
+from routepool.settings import assign, default_preset
+from routepool.text import is_document
 from routepool.training import Hook, Task, fit
 
 MORE = ("trec", "cr", "mpqa", "subj", "snips", "banking77", "clinc150", "r8", "ng20")

@@ -90,7 +90,7 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
 
     from routepool.cli.record import versions  # noqa: PLC0415
     from routepool.datasets import load, load_named  # noqa: PLC0415
-    from routepool.predictor import of_saved  # noqa: PLC0415
+    from routepool.scoring.predictor import of_saved  # noqa: PLC0415
     from routepool.training import EpochReport, Hook, Task, fit  # noqa: PLC0415
 
     curve: list[dict[str, Any]] = []

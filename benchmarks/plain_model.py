@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from routepool.aggregation import StandardRouting
 from routepool.batching import Batch
-from routepool.config import ModelConfig, TrainingConfig
+from routepool.layers.aggregation import StandardRouting
 from routepool.model import Classifier, Level
+from routepool.settings import ModelConfig, TrainingConfig
 from routepool.training import Examples
 
 

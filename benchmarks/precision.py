@@ -13,7 +13,7 @@ import measure
 import torch
 from training import Race, our_round, races
 
-from routepool.config import change
+from routepool.settings import change
 
 PRECISIONS, ROUNDS = ("full", "bf16"), 5
 

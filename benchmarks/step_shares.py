@@ -18,10 +18,10 @@ from torch.profiler import ProfilerActivity, profile
 CLOCKED = {
     "step": ("routepool.training.loop.Trainer._step",),
     "routing": (
-        "routepool.aggregation.routing.StandardRouting.forward",
-        "routepool.aggregation.gradient.LinearRoutingGradient.backward",
+        "routepool.layers.aggregation.routing.StandardRouting.forward",
+        "routepool.layers.aggregation.gradient.LinearRoutingGradient.backward",
     ),
-    "word vectors": ("routepool.embedding.Embedding.forward",),
+    "word vectors": ("routepool.layers.embedding.Embedding.forward",),
     "optimiser": ("routepool.training.optimizer.Optimizer.step",),
 }
 PROFILED = {"LSTM": ("aten::lstm", "MkldnnRnnLayerBackward0"), "word vectors": ("EmbeddingBackward0",)}

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from plain_model import PlainModel, train
 from step_shares import PARTS, shares
 
-from routepool.aggregation import StandardRouting
 from routepool.batching import Batch, SlidingBucket, length_of
-from routepool.config import ModelConfig, TextConfig, TrainingConfig, change
 from routepool.datasets import Dataset, load_named
-from routepool.grouping import group_rows
+from routepool.layers.aggregation import StandardRouting
+from routepool.layers.grouping import group_rows
 from routepool.model import Classifier
-from routepool.presets import preset
+from routepool.settings import ModelConfig, TextConfig, TrainingConfig, change, preset
 from routepool.text import Encoded, Tokenizer
 from routepool.training import Examples, Hook, Objective, StepReport, Trainer
 

@@ -9,7 +9,7 @@ Guests write five sentences about a stay. One of them says whether they liked it
 import random
 
 from routepool import TextClassifier
-from routepool.inference import traces
+from routepool.scoring.torch_backend import traces
 
 FACTS = [
     "We came by train", "The room is on the third floor", "Breakfast starts at seven", "There is a lake behind it",

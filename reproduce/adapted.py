@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from routepool.aggregation import StandardRouting, register
-from routepool.aggregation.masking import masked_softmax
-from routepool.aggregation.messages import Messages
-from routepool.aggregation.rounds import Round
-from routepool.aggregation.squashing import capsules_of, norm_of
+from routepool.layers.aggregation import StandardRouting, register
+from routepool.layers.aggregation.masking import masked_softmax
+from routepool.layers.aggregation.messages import Messages
+from routepool.layers.aggregation.rounds import Round
+from routepool.layers.aggregation.squashing import capsules_of, norm_of
 
 
 @register("adapted-routing")

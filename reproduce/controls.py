@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from routepool.aggregation import Aggregator, register
-from routepool.aggregation.masking import masked_softmax
-from routepool.aggregation.messages import LinearMessages
-from routepool.aggregation.pooling import MaxPooling, MeanPooling
-from routepool.aggregation.squashing import squash
+from routepool.layers.aggregation import Aggregator, register
+from routepool.layers.aggregation.masking import masked_softmax
+from routepool.layers.aggregation.messages import LinearMessages
+from routepool.layers.aggregation.pooling import MaxPooling, MeanPooling
+from routepool.layers.aggregation.squashing import squash
 
 
 class _Projected(Aggregator):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from reproduce.review_sentences import sentences_of_reviews
-from routepool.config import PHRASES
 from routepool.datasets import Dataset, Example, Parts, load_named, split
 from routepool.datasets.named import ENVIRONMENT
+from routepool.settings import PHRASES
 
 SIZES = (5000, 1000, 5000)  # of train, dev and test
 _PARTS_OF = {"imdb-5000": "imdb-reviews", "imdb-ratings-5000": "imdb-reviews-ratings"}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from routepool.cli.settings import to_dict
-from routepool.config import Preset
 from routepool.errors import InputError
+from routepool.settings import Preset
 
 COLUMNS = ("time", "run", "configuration", "revision", "dev", "test")
 LATER = {"kept_epoch": "best"}  # settings that were none when the first looks were taken, and what was done then

@@ -21,12 +21,11 @@ from reproduce.runs import FOLDER, LEDGER, MODELS, RESULTS, Run
 from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
-from routepool.config import Preset, change, split_source
 from routepool.datasets import Parts
 from routepool.model import Classifier
 from routepool.persistence import load, save
-from routepool.predictor import of_saved
-from routepool.settings import assign, named_preset
+from routepool.scoring.predictor import of_saved
+from routepool.settings import Preset, assign, change, named_preset, split_source
 from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 

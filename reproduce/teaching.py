@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from reproduce.data import GRADED
 from reproduce.review_sentences import sentences_of_reviews
 from reproduce.runs import MODELS, Run, answered
-from routepool.config import Preset, change, split_source
 from routepool.datasets import Example, Parts, load_named
 from routepool.errors import InputError
+from routepool.settings import Preset, change, split_source
 from routepool.training import Task, Teacher, teacher_logits
 
 Floats = NDArray[np.float32]

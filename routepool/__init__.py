@@ -16,35 +16,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from routepool.aggregation import MaxPooling as MaxPooling
-    from routepool.aggregation import MeanPooling as MeanPooling
-    from routepool.aggregation import MultiHopAttention as MultiHopAttention
-    from routepool.aggregation import ReverseRouting as ReverseRouting
-    from routepool.aggregation import SelfAttention as SelfAttention
-    from routepool.aggregation import StandardRouting as StandardRouting
-    from routepool.aggregation import StructuredAttention as StructuredAttention
-    from routepool.classifier import TextClassifier as TextClassifier
     from routepool.errors import UnreadTextWarning as UnreadTextWarning
+    from routepool.estimator.classifier import TextClassifier as TextClassifier
+    from routepool.layers.aggregation import MaxPooling as MaxPooling
+    from routepool.layers.aggregation import MeanPooling as MeanPooling
+    from routepool.layers.aggregation import MultiHopAttention as MultiHopAttention
+    from routepool.layers.aggregation import ReverseRouting as ReverseRouting
+    from routepool.layers.aggregation import SelfAttention as SelfAttention
+    from routepool.layers.aggregation import StandardRouting as StandardRouting
+    from routepool.layers.aggregation import StructuredAttention as StructuredAttention
     from routepool.model import Classifier as Classifier
-    from routepool.predictor import Predictor as Predictor
-    from routepool.predictor import load as load
+    from routepool.scoring.predictor import Predictor as Predictor
+    from routepool.scoring.predictor import load as load
 
 __version__ = "0.1.0.dev0"
 
 # Resolved on first use: `import routepool` alone must not wait seconds for torch.
 _HOMES = {
     "Classifier": "routepool.model",
-    "MaxPooling": "routepool.aggregation",
-    "MeanPooling": "routepool.aggregation",
-    "MultiHopAttention": "routepool.aggregation",
-    "Predictor": "routepool.predictor",
-    "ReverseRouting": "routepool.aggregation",
-    "SelfAttention": "routepool.aggregation",
-    "StandardRouting": "routepool.aggregation",
-    "StructuredAttention": "routepool.aggregation",
-    "TextClassifier": "routepool.classifier",
+    "MaxPooling": "routepool.layers.aggregation",
+    "MeanPooling": "routepool.layers.aggregation",
+    "MultiHopAttention": "routepool.layers.aggregation",
+    "Predictor": "routepool.scoring.predictor",
+    "ReverseRouting": "routepool.layers.aggregation",
+    "SelfAttention": "routepool.layers.aggregation",
+    "StandardRouting": "routepool.layers.aggregation",
+    "StructuredAttention": "routepool.layers.aggregation",
+    "TextClassifier": "routepool.estimator.classifier",
     "UnreadTextWarning": "routepool.errors",
-    "load": "routepool.predictor",
+    "load": "routepool.scoring.predictor",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -1,29 +1,10 @@
-"""The arguments of layers, checked once: each error says what came and what was wanted."""
+"""Arguments checked once: each error says what came and what was wanted."""
 
-import torch
-from torch import Tensor
+from collections.abc import Sequence
 
 from routepool.errors import InputError
 
-
-def check_states(states: Tensor, mask: Tensor | None, features: int) -> Tensor:
-    """The mask of states (B, T, features), or an error that says what came and what was wanted."""
-    if states.ndim != 3 or states.shape[-1] != features:
-        raise InputError(f"states must be (batch, tokens, {features}), got {tuple(states.shape)}")
-    if not states.is_floating_point():
-        raise InputError(f"states must hold floating point numbers, got {states.dtype}")
-    if mask is None:
-        return torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
-    if mask.dtype != torch.bool:
-        raise InputError(
-            f"mask must be bool, True at real tokens, got {mask.dtype}; lengths become one by "
-            "torch.arange(tokens) < lengths[:, None]"
-        )
-    if mask.shape != states.shape[:2]:
-        raise InputError(
-            f"mask must be (batch, tokens) = {tuple(states.shape[:2])} like the states, got {tuple(mask.shape)}"
-        )
-    return mask
+COLDEST, HOTTEST = 1e-3, 1e3  # of a temperature; calibration gives 1/4 to 20
 
 
 def at_least(name: str, value: int, least: int) -> int:
@@ -45,3 +26,19 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value
+
+
+def check_calibration(temperature: float, thresholds: Sequence[float] | None, labels: int) -> None:
+    """Refuse a temperature by which finite logits become NaN or say nothing, and thresholds that are not shares."""
+    if not _is_number(temperature) or not COLDEST <= temperature <= HOTTEST:
+        raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
+    if thresholds is None:
+        return
+    listed = isinstance(thresholds, list | tuple) and len(thresholds) == labels
+    if not listed or not all(_is_number(share) and 0 <= share <= 1 for share in thresholds):
+        wanted = f"null or {labels} numbers from 0 to 1, one for each label"
+        raise InputError(f"thresholds must be {wanted}, got {thresholds!r:.80}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -10,16 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from routepool.aggregation import AGGREGATORS, Aggregator
-from routepool.config import ModelConfig
-from routepool.dropout import Dropout, LockedDropout
-from routepool.embedding import Embedding
-from routepool.encoding import ENCODERS, PRETRAINED, Encoder, PretrainedEncoder
 from routepool.errors import InputError, unknown
-from routepool.grouping import group_rows
-from routepool.prediction import Head
+from routepool.layers.aggregation import Aggregator
+from routepool.layers.dropout import Dropout, LockedDropout
+from routepool.layers.embedding import Embedding
+from routepool.layers.encoders import Encoder, PretrainedEncoder
+from routepool.layers.grouping import group_rows
+from routepool.layers.head import Head
+from routepool.layers.transforms import plain_values
 from routepool.registry import Registry
-from routepool.transforms import plain_values
+from routepool.settings import AGGREGATORS, ENCODERS, PRETRAINED, ModelConfig
 
 Part = TypeVar("Part", Encoder, PretrainedEncoder, Aggregator)
 ABOVE_PRETRAINED = "bilstm"  # sentences, unless `upper_encoder` says otherwise

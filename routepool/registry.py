@@ -29,10 +29,11 @@ class Registry(Generic[T]):
     routepool.errors.UnknownNameError: unknown shape 'rond', did you mean 'round'? Known: round
     """
 
-    def __init__(self, kind: str, extras: Mapping[str, Extra] | None = None) -> None:
+    def __init__(self, kind: str, extras: Mapping[str, Extra] | None = None, *, home: str | None = None) -> None:
         self.kind = kind
         self._entries: dict[str, T] = {}
         self._extras = dict(extras or {})
+        self._home = home  # a module that fills the table, imported when it is first asked
 
     def register(self, name: str) -> Callable[[T], T]:
         """Enter the decorated class under `name`; a name is given once."""
@@ -46,14 +47,21 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Every name this table answers to, optional parts included."""
+        self._fill()
         return sorted(self._entries.keys() | self._extras.keys())
 
     def __getitem__(self, name: str) -> T:
+        self._fill()
         if name not in self._entries and name in self._extras:
             self._import(self._extras[name])
         if name not in self._entries:
             raise unknown(self.kind, name, self.names())
         return self._entries[name]
+
+    def _fill(self) -> None:
+        home, self._home = self._home, None
+        if home is not None:
+            import_module(home)
 
     def _import(self, extra: Extra) -> None:
         try:

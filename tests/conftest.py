@@ -39,7 +39,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
     """A real one, for the tests of the page."""
-    from browser import chromium
+    from support.browser import chromium
 
     with chromium() as started:
         yield started

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 import torch
-from aggregators import Midrange
 from hypothesis import given
 from hypothesis import strategies as st
+from support.aggregators import Midrange
 from torch import Tensor
 
-from routepool.aggregation import AGGREGATORS, StandardRouting
-from routepool.config import ModelConfig
-from routepool.embedding import Embedding
-from routepool.encoding import ENCODERS, BiLSTM
 from routepool.errors import InputError
+from routepool.layers.aggregation import StandardRouting
+from routepool.layers.embedding import Embedding
+from routepool.layers.encoders import BiLSTM
+from routepool.layers.head import Head
 from routepool.model import Classifier, Level
-from routepool.prediction import Head
+from routepool.settings import AGGREGATORS, ENCODERS, ModelConfig
 
 SMALL = {"routing": {"capsule_size": 3}, "reverse-routing": {"capsule_size": 3}, "structured-attention": {"rows": 2}}
 

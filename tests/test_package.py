@@ -18,7 +18,8 @@ def run(code: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "module", ["routepool", "routepool.config", "routepool.text", "routepool.datasets", "routepool.vectors"]
+    "module",
+    ["routepool", "routepool.settings", "routepool.text", "routepool.datasets", "routepool.vectors"],
 )
 def test_light_modules_do_not_import_the_heavy_packages(module: str) -> None:
     heavy = run(f"import sys, {module}; print([m for m in ('torch', 'accelerate', 'sklearn') if m in sys.modules])")

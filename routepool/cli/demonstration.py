@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from routepool.cli import screen
 from routepool.cli.painting import paint
 from routepool.cli.report import scores_of
-from routepool.config import Preset, change
 from routepool.datasets import load_named
-from routepool.evaluation import Difference, Evaluation, difference
 from routepool.explaining import Subject, explain
 from routepool.persistence import SavedModel, check_free, save
-from routepool.predictor import of_saved
-from routepool.settings import default_preset
+from routepool.scoring.metrics import Difference, Evaluation, difference
+from routepool.scoring.predictor import of_saved
+from routepool.settings import Preset, change, default_preset
 from routepool.training import Task, fit
 
 DATA, VECTORS = "rotten-tomatoes", "wordllama"

@@ -10,8 +10,8 @@ import numpy as np
 from routepool.cli.notices import list_skipped, telling_unread
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.errors import InputError
-from routepool.persistence.encodings import VECTOR_FILES
-from routepool.predictor import load
+from routepool.persistence.vector_files import VECTOR_FILES
+from routepool.scoring.predictor import load
 
 ROWS = 1024  # written at once
 

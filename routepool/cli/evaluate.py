@@ -37,7 +37,7 @@ def evaluate(
     from routepool.cli import report  # noqa: PLC0415
     from routepool.cli.notices import list_skipped  # noqa: PLC0415
     from routepool.cli.reading import check_labels, load_part, options_for  # noqa: PLC0415
-    from routepool.predictor import load  # noqa: PLC0415
+    from routepool.scoring.predictor import load  # noqa: PLC0415
 
     model = load(run)
     separator = (model.columns or {}).get("separator")

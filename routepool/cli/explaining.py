@@ -17,7 +17,7 @@ from routepool.datasets.suffixes import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw
-from routepool.predictor import Predictor, load
+from routepool.scoring.predictor import Predictor, load
 
 PICTURES = (".png", ".svg")
 TEXT_FORMS = (".html", ".json", ".jsonl", *PICTURES)

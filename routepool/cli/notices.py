@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from routepool.cli import screen
 from routepool.datasets import Dataset, Example, Kind, Reader, Skipped
 from routepool.errors import NotFiniteError
-from routepool.unread import NAMED, Reading, Unread
+from routepool.text import NAMED, Reading, Unread
 
 _LISTED = 20  # rows that are listed with their reasons
 _LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}

@@ -16,8 +16,8 @@ from routepool.cli.notices import list_skipped, telling_unread
 from routepool.cli.streaming import check_out, counted, new_file, read_for, with_examples
 from routepool.datasets import Example
 from routepool.errors import InputError
-from routepool.predictor import Predictor, load
-from routepool.results import Prediction
+from routepool.scoring.predictor import Predictor, load
+from routepool.scoring.results import Prediction
 
 JOINED = "|"
 _DIGITS = 6

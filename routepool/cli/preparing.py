@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import torch
 
 from routepool.cli import screen
-from routepool.cli.assignments import parse_assignments
 from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material, check_labels, load_material
 from routepool.cli.record import (
@@ -25,13 +24,13 @@ from routepool.cli.record import (
     versions,
 )
 from routepool.cli.settings import Asked, resolve
-from routepool.config import OF_LEARNING, Preset, TrainingConfig, change
 from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
+from routepool.files.disk import foreign
 from routepool.persistence import SavedModel, check_free, load
 from routepool.persistence.checkpoints import CHECKPOINTS
-from routepool.persistence.files import foreign
+from routepool.settings import OF_LEARNING, Preset, TrainingConfig, change, parse_assignments
 from routepool.training import LOGGERS
 from routepool.training.engine import check_device
 from routepool.vectors import installed, sources

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.toml import to_toml
-from routepool.settings import named_preset, preset_names
+from routepool.settings import named_preset, preset_names, to_toml
 
 _TOLD = {
     "default": "routing on a bidirectional LSTM, for any data",

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import routepool
-from routepool.caching import digest_of
 from routepool.cli import settings
 from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material
-from routepool.config import Preset, split_source
-from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
-from routepool.persistence.files import foreign, parse_json, read_file, replace_file, to_json
+from routepool.files.caching import digest_of
+from routepool.files.disk import foreign, parse_json, read_file, replace_file, to_json
+from routepool.settings import PRETRAINED, Preset, split_source
 from routepool.vectors import SOURCES
-from routepool.vectors.files import FileSource
+from routepool.vectors.parsing import FileSource
 
 RUN_FILE = "run.json"
 FORMAT_VERSION = 1

@@ -10,9 +10,9 @@ from routepool.cli import screen
 from routepool.cli.notices import naming_rows, tell_unread
 from routepool.cli.reading import HELD, SEED, Material
 from routepool.datasets import Dataset
-from routepool.evaluation import FEWEST, Evaluation, evaluate
-from routepool.predictor import Predictor
-from routepool.unread import Truncation
+from routepool.scoring.metrics import FEWEST, Evaluation, evaluate
+from routepool.scoring.predictor import Predictor
+from routepool.text import Truncation
 
 _MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 

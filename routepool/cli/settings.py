@@ -5,19 +5,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from routepool.cli.assignments import parse_assignments, parse_value
-from routepool.cli.toml import PresetFile, read_preset
-from routepool.config import PHRASES, ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.settings import (
     GROUPS,
+    PHRASES,
+    ModelConfig,
+    Preset,
+    PresetFile,
+    TextConfig,
+    TrainingConfig,
     as_flat_as_the_paper,
     assign,
+    change,
     change_group,
-    is_document,
     named_preset,
+    parse_assignments,
+    parse_value,
     preset_names,
+    read_preset,
     set_field,
 )
+from routepool.text import is_document
 
 _TOKENISED = {
     **dict.fromkeys(("sst1", "sst2"), TextConfig(split="spaces")),

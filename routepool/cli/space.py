@@ -6,13 +6,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from routepool.cli.assignments import parse_value
 from routepool.cli.record import is_pretrained
-from routepool.cli.toml import read_toml, toml_value
-from routepool.config import Preset
 from routepool.errors import InputError
 from routepool.model import Classifier
-from routepool.settings import assign
+from routepool.settings import Preset, assign, parse_value, read_toml, toml_value
 from routepool.tuning import Choice, Range, Space, named, paper_space, read_domain
 
 _PARTS = ("aggregator", "encoder")  # their classes decide which other settings there are

@@ -13,8 +13,8 @@ from routepool.cli import screen
 from routepool.cli.reading import options_for
 from routepool.datasets import Example, Reader, read
 from routepool.errors import InputError, NotFiniteError
-from routepool.persistence.files import writing
-from routepool.predictor import Predictor
+from routepool.files.disk import writing
+from routepool.scoring.predictor import Predictor
 
 R = TypeVar("R")
 

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from routepool.cli.record import RunRecord
-from routepool.cli.toml import to_toml
-from routepool.config import Preset
 from routepool.errors import InputError
-from routepool.persistence.files import parse_json, read_file, replace_file, to_json
-from routepool.persistence.locking import sole_process
+from routepool.files.disk import parse_json, read_file, replace_file, to_json
+from routepool.files.locks import sole_process
+from routepool.settings import Preset, to_toml
 from routepool.tuning import Plan, read_domain
 
 STUDY_FILE = "study.json"

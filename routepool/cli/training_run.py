@@ -14,9 +14,9 @@ from routepool.cli.preparing import Request, check_run_folder, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
 from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
+from routepool.files.locks import sole_process
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
-from routepool.persistence.locking import sole_process
-from routepool.predictor import of_saved
+from routepool.scoring.predictor import of_saved
 from routepool.training import LOGGERS, DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
 from routepool.training.engine import check_device
 

@@ -9,7 +9,6 @@ import torch
 import typer
 
 from routepool.cli import screen
-from routepool.cli.assignments import parse_assignments
 from routepool.cli.ending import exit_code
 from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
@@ -20,8 +19,8 @@ from routepool.cli.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, S
 from routepool.cli.training_run import note_other_versions
 from routepool.cli.trial_table import TrialTable
 from routepool.errors import InputError, MissingPackageError
-from routepool.persistence.files import foreign
-from routepool.settings import assign
+from routepool.files.disk import foreign
+from routepool.settings import assign, parse_assignments
 from routepool.training import DivergedError, EpochReport, Hook, InterruptedTrainingError, StartReport, Task, fit
 from routepool.training.engine import check_device
 from routepool.tuning import (

@@ -30,7 +30,7 @@ the first of any kind raises, with `on_error="skip"` all are left out, counted a
 first row always raises.
 
 Bounds: a row has at most `longest_row` characters, a CSV or TSV file 16,384 columns, and what a compressed file swells
-to is limited (`routepool.compression`); more raises.
+to is limited (`routepool.files.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv

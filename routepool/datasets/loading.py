@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
-from routepool.caching import digest_of
 from routepool.datasets.columns import Columns
 from routepool.datasets.reading import Example, ReadOptions, Skipped, read
 from routepool.datasets.records import Kind
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
+from routepool.files.caching import digest_of
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 

@@ -16,11 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from routepool.config import PHRASES
 from routepool.datasets.loading import Dataset, load, natural_order
 from routepool.datasets.splits import split
 from routepool.errors import InputError, MissingPackageError
 from routepool.registry import Registry
+from routepool.settings import PHRASES
 
 ENVIRONMENT = "ROUTEPOOL_DATA"
 _BREAKS = re.compile(r"(<br\s*/?>\s*)+")

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from routepool.compression import SwollenError, unpacked
 from routepool.errors import InputError
+from routepool.files.compression import SwollenError, unpacked
 
 SourceLike = str | os.PathLike[str] | IO[bytes]
 

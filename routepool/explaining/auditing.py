@@ -109,7 +109,7 @@ def audit(
         random_orders: shuffles of each text, whose mean is the floor.
         search: with the beam search, which takes most of the time.
 
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)
     >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)

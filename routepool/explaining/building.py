@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.aggregation import AGGREGATORS
 from routepool.batching import Batch
 from routepool.errors import InputError
 from routepool.explaining.explanation import Explanation, Row, Unit, UnitLevel
@@ -17,9 +16,9 @@ from routepool.explaining.parts import ROUTING
 from routepool.explaining.passes import LevelPass, batches, levels_of, watch
 from routepool.explaining.removal import sentence_of
 from routepool.explaining.subject import Subject
-from routepool.pieces import Words, words_of
-from routepool.probabilities import check_finite
-from routepool.text import Encoded
+from routepool.scoring.probabilities import check_finite
+from routepool.settings import AGGREGATORS
+from routepool.text import Encoded, Words, words_of
 
 Floats = NDArray[np.floating[Any]]
 Rounds = list[Floats]  # (units, M) of each round, the last one being the weights
@@ -42,7 +41,7 @@ def explain(
         label: whose evidence is scored; None for the one the model finds likeliest in each text.
         iterations: keep the weights of every round of routing.
 
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> from routepool.text import Tokenizer
     >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)

@@ -17,7 +17,7 @@ from routepool.explaining.parts import ROUTING, units_of
 from routepool.explaining.passes import batches, levels_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
 from routepool.explaining.subject import Subject
-from routepool.probabilities import check_finite
+from routepool.scoring.probabilities import check_finite
 from routepool.text import Encoded
 
 
@@ -77,7 +77,7 @@ def report_capsules(
         projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
             slices of it are what capsules would be if it did not matter which feature lies in which.
 
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> from routepool.text import Tokenizer
     >>> texts = ["a good film", "a bad film"] * 5

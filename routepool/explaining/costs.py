@@ -6,8 +6,7 @@ from typing import NamedTuple, Self
 from routepool.explaining.methods import METHODS, STEPS, usual_method
 from routepool.explaining.passes import levels_of
 from routepool.explaining.subject import Subject
-from routepool.pieces import words_of
-from routepool.text import Encoded
+from routepool.text import Encoded, words_of
 
 SLOPE = 3  # of a word that is read with the gradient that comes back, or with every message built
 SENTENCE = 3  # of a sentence's vector that is read again: it is wider than a word's
@@ -60,7 +59,7 @@ def costs_of(subject: Subject, texts: Sequence[str], *, method: str | None = Non
         texts: raw.
         method: a name of `METHODS`; None for the usual one. One of which no cost is known counts as leave-one-out.
 
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> from routepool.text import Tokenizer
     >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from routepool.errors import InputError
-from routepool.unread import Reading
+from routepool.text import Reading
 
 FORMAT_VERSION = 1
 

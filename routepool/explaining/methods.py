@@ -22,9 +22,8 @@ from routepool.explaining.parts import parts, slope_of, units_of
 from routepool.explaining.passes import LevelPass, Pass, batches, levels_of, upwards, watch
 from routepool.explaining.removal import logits_without, sentence_of, without_each
 from routepool.explaining.subject import Subject
-from routepool.pieces import words_of
 from routepool.registry import Registry
-from routepool.text import Encoded
+from routepool.text import Encoded, words_of
 
 Scores = NDArray[np.float64]
 

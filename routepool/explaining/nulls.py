@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.aggregation import Aggregator
-from routepool.aggregation.rounds import CAPSULES
 from routepool.explaining.couplings import Couplings, means_by_word
 from routepool.explaining.parts import ROUTING, parts, vector_of
 from routepool.explaining.passes import batches, changed_output, levels_of, reading
 from routepool.explaining.subject import Subject
-from routepool.inference import logits_of
+from routepool.layers.aggregation import Aggregator
+from routepool.layers.aggregation.rounds import CAPSULES
+from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
 
 ITERATIONS = range(1, 7)

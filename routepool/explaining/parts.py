@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from routepool.aggregation import Aggregator, MaxPooling, ReverseRouting, SelfAttention, StandardRouting
-from routepool.aggregation.squashing import capsules_backward, capsules_of
 from routepool.explaining.passes import LevelPass
+from routepool.layers.aggregation import Aggregator, MaxPooling, ReverseRouting, SelfAttention, StandardRouting
+from routepool.layers.aggregation.squashing import capsules_backward, capsules_of
 
 ROUTING = (StandardRouting, ReverseRouting)
 

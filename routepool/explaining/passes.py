@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from routepool.aggregation import Aggregator
 from routepool.batching import Batch, evaluation_batches, length_of
-from routepool.inference import depth_of
+from routepool.layers.aggregation import Aggregator
 from routepool.model import Classifier, Level
+from routepool.scoring.torch_backend import depth_of
 from routepool.text import Encoded
 
 BATCH, TOKENS = 64, 2**13  # texts and words, padding included, of a watched batch: gradients are kept for all of it

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routepool.explaining.subject import Subject
-from routepool.inference import TorchBackend
+from routepool.scoring.torch_backend import TorchBackend
 from routepool.text import Encoded
 
 Floats = NDArray[np.floating]

@@ -13,7 +13,7 @@ from routepool.batching import Batch, evaluation_batches, pad
 from routepool.errors import unknown
 from routepool.explaining.passes import batches, changed_mask, levels_of, reading, upwards
 from routepool.explaining.subject import Subject
-from routepool.inference import logits_of
+from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
 
 Kept = NDArray[np.bool_]

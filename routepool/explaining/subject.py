@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from routepool.errors import unknown
-from routepool.inference import depth_of
 from routepool.model import Classifier
 from routepool.persistence import SavedModel
-from routepool.probabilities import check_finite, chosen, probabilities
+from routepool.scoring.probabilities import check_finite, chosen, probabilities
+from routepool.scoring.torch_backend import depth_of
 from routepool.text import UNKNOWN, Encoded, TextReader, Tokenizer
 
 Floats = NDArray[np.floating]

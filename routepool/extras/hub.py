@@ -9,7 +9,7 @@ from huggingface_hub import HfApi, errors, snapshot_download
 
 from routepool.errors import InputError
 from routepool.persistence.folder import CARD, NEEDED
-from routepool.persistence.hub import HUBS, Token
+from routepool.persistence.hubs import HUBS, Token
 from routepool.persistence.manifest import MANIFEST
 
 LIBRARY = "routepool"

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from pyarrow import parquet, types
 
-from routepool.compression import SwollenError, check_swelling
 from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table, first_repeated
 from routepool.datasets.sources import Source
 from routepool.errors import InputError
+from routepool.files.compression import SwollenError, check_swelling
 
 _ROWS, _BYTES = 32, 2**24  # in memory at once: so many rows, or fewer where these are long
 _DAMAGE = (pyarrow.ArrowException, OSError)

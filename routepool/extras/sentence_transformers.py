@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from routepool.aggregation import AGGREGATORS
 from routepool.errors import InputError, MissingPackageError
 from routepool.model import construct
 from routepool.persistence.tensors import check_tensors, parse
+from routepool.settings import AGGREGATORS
 
 try:
     from sentence_transformers.base.modules import Module

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from routepool.checks import at_least
 from routepool.errors import InputError
-from routepool.persistence.files import parse_json, sync_folder, temporary, to_json, write_file, writing
+from routepool.files.disk import parse_json, sync_folder, temporary, to_json, write_file, writing
 from routepool.persistence.manifest import MANIFEST, read_entry, read_manifest, seal
 from routepool.persistence.tensors import parse, stream
 

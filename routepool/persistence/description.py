@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from routepool.config import ModelConfig, TrainingConfig
+from routepool.checks import check_calibration
 from routepool.errors import InputError, unknown
 from routepool.model import Classifier
 from routepool.persistence.manifest import FORMAT_VERSION
-from routepool.probabilities import check_calibration
+from routepool.settings import ModelConfig, TrainingConfig
 from routepool.text import TextReader
 
 Values = dict[str, Any]

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from routepool.errors import InputError
-from routepool.model import Classifier
-from routepool.persistence.building import BIAS, blank, check_weights, check_words, fill
-from routepool.persistence.card import render
-from routepool.persistence.description import Description, SavedModel
-from routepool.persistence.files import (
+from routepool.files.disk import (
     Entry,
     foreign,
     parse_json,
@@ -29,6 +25,10 @@ from routepool.persistence.files import (
     write_file,
     writing,
 )
+from routepool.model import Classifier
+from routepool.persistence.building import BIAS, blank, check_weights, check_words, fill
+from routepool.persistence.card import render
+from routepool.persistence.description import Description, SavedModel
 from routepool.persistence.manifest import (
     MANIFEST,
     check_version,
@@ -39,7 +39,7 @@ from routepool.persistence.manifest import (
     seal,
 )
 from routepool.persistence.tensors import parse, read_header, stream
-from routepool.pieces import read_tokenizer
+from routepool.text import read_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def load(folder: Folder) -> SavedModel:
     """Read and check a model folder; the classifier is on the CPU, ready to predict.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> from routepool.text import Tokenizer
     >>> tokenizer = Tokenizer.build(["good film", "bad film"])

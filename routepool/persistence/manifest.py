@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from routepool.caching import digest_of
 from routepool.errors import InputError
-from routepool.persistence.files import Entry, parse_json, read_file, temporary, to_json
+from routepool.files.caching import digest_of
+from routepool.files.disk import Entry, parse_json, read_file, temporary, to_json
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 1  # of model folders and checkpoints

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from routepool.config import TextConfig
 from routepool.persistence.description import SavedModel
+from routepool.settings import TextConfig
 
 TASK, TITLE = "text-classification", "Text classifier"
 _LONGEST = 300  # characters of one value

@@ -28,7 +28,7 @@ class AveragedWeights:
         model: whose weights are followed from now on.
         decay: from above 0 to below 1; the average looks back over about 1 / (1 - decay) steps.
 
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
     >>> model = Classifier.build(config, vocabulary_size=5, classes=2)
     >>> average = AveragedWeights(model, 0.999)

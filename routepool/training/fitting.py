@@ -10,21 +10,19 @@ import torch
 from numpy.typing import NDArray
 
 from routepool import vectors as word_vectors
-from routepool.config import OF_LEARNING, ModelConfig, Preset, change, split_source
 from routepool.datasets import Example, split
-from routepool.encoding import PRETRAINED
 from routepool.errors import InputError
-from routepool.inference import logits_of
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, SavedModel
-from routepool.probabilities import fit_temperature, probabilities, tune_thresholds
-from routepool.text import TextReader, Tokenizer
+from routepool.scoring.probabilities import fit_temperature, probabilities, tune_thresholds
+from routepool.scoring.torch_backend import logits_of
+from routepool.settings import OF_LEARNING, PRETRAINED, ModelConfig, Preset, change, split_source
+from routepool.text import TextReader, Tokenizer, Truncation
 from routepool.training.hooks import Hook, StartReport
 from routepool.training.loop import DivergedError, Examples, Trainer
 from routepool.training.objective import Objective, balanced_weights, is_labelled
 from routepool.training.optimizer import embedding_of
 from routepool.training.progress import Progress
-from routepool.unread import Truncation
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from routepool.registry import Extra, Registry
-from routepool.unread import Truncation
+from routepool.text import Truncation
 from routepool.vectors import Coverage
 
 

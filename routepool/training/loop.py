@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from routepool.batching import Batch, SlidingBucket, forget_words, length_of, prefetch
-from routepool.config import TrainingConfig
-from routepool.encoding import PretrainedEncoder
 from routepool.errors import RoutepoolError
-from routepool.inference import depth_of, logits_of
+from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
+from routepool.scoring.torch_backend import depth_of, logits_of
+from routepool.settings import TrainingConfig
 from routepool.text import Encoded
 from routepool.training.averaging import AveragedWeights
 from routepool.training.buffers import kept_buffers

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
-from routepool.config import TrainingConfig
-from routepool.embedding import Embedding
-from routepool.encoding import PretrainedEncoder
 from routepool.errors import InputError
+from routepool.layers.embedding import Embedding
+from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
+from routepool.settings import TrainingConfig
 from routepool.training.lazy_adam import LazyAdam
 
 TABLE = "levels.0.embedding.weight"  # the name of the word vectors among the parameters of a model

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from routepool.batching import Schedule
-from routepool.config import TrainingConfig
+from routepool.settings import TrainingConfig
 
 
 @dataclass(frozen=True)

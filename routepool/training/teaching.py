@@ -19,13 +19,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from routepool.caching import default_folder, find, keep
 from routepool.errors import InputError
-from routepool.inference import depth_of, logits_of
+from routepool.files.caching import default_folder, find, keep
+from routepool.files.disk import read_file
 from routepool.persistence import SavedModel, load
-from routepool.persistence.files import read_file
 from routepool.persistence.manifest import MANIFEST
 from routepool.persistence.tensors import parse, stream
+from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.training.fitting import told_labels
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Teacher:
 
         Args:
             texts: N of them.
-            folder: where answers are kept; else where parsed vectors are, see `routepool.caching`.
+            folder: where answers are kept; else where parsed vectors are, see `routepool.files.caching`.
         """
         for start in range(0, len(texts), CHUNK):
             yield from self._cached(texts[start : start + CHUNK], folder or default_folder())
@@ -123,7 +123,7 @@ def teacher_logits(
         watch: is handed each teacher's answers as they come, and hands them on.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from routepool.config import ModelConfig
+    >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
     >>> from routepool.persistence import save
     >>> from routepool.text import Tokenizer

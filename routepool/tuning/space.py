@@ -7,7 +7,7 @@ from math import isfinite, prod
 from typing import Any
 
 from routepool.errors import InputError, unknown
-from routepool.presets import PRESETS
+from routepool.settings import PRESETS
 
 _MOST_VALUES, _MOST_STEPS = 1000, 100_000
 

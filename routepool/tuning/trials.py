@@ -100,7 +100,7 @@ class Search(ABC):
 
 # Name -> the search of a plan, kept in a file.
 SEARCHES: Registry[Callable[[Plan, Path], Search]] = Registry(
-    "sampler", {name: Extra("routepool.extras.tuning", "tune") for name in ("grid", "tpe", "random")}
+    "sampler", {name: Extra("routepool.extras.optuna_search", "tune") for name in ("grid", "tpe", "random")}
 )
 
 # Name -> what draws it into a file: the title of the score, and the trials.

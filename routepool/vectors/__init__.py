@@ -20,7 +20,7 @@ from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
 from routepool.vectors.arrays import Floats
-from routepool.vectors.files import FileSource
+from routepool.vectors.parsing import FileSource
 
 Known = NDArray[np.bool_]
 

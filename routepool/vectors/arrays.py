@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from routepool.compression import SwollenError, check_swelling
 from routepool.errors import InputError
+from routepool.files.compression import SwollenError, check_swelling
 
 Floats = NDArray[np.float32]
 Block = tuple[list[str], Floats]

@@ -30,12 +30,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import torch
-from serving import KEY, Client, Outcome, Question, Running, ask_all, questions_of, run_schemathesis, serving
+from support.serving import KEY, Client, Outcome, Question, Running, ask_all, questions_of, run_schemathesis, serving
 
-from routepool.config import ModelConfig
 from routepool.model import Classifier
 from routepool.persistence import SavedModel, save
-from routepool.predictor import load
+from routepool.scoring.predictor import load
+from routepool.settings import ModelConfig
 from routepool.text import Tokenizer
 
 LIST = 16

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, expect
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from browser import chromium, opened, read
-from serving import Running, serving
+from support.browser import chromium, opened, read
+from support.serving import Running, serving
 
 from routepool import load
 from routepool.extras.plot_explanation import draw_explanation

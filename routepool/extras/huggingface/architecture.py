@@ -7,8 +7,8 @@ import. So only these settings are handed to it, each checked; all others are le
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from routepool.config import LARGEST
 from routepool.errors import InputError
+from routepool.settings import LARGEST
 
 # Encoders of text alone, whose attention is torch's own; each was tried.
 TYPES = (

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from routepool.checks import at_least, between
-from routepool.config import TextConfig
-from routepool.encoding import PRETRAINED, Pretrained, PretrainedEncoder
 from routepool.errors import InputError
 from routepool.extras.huggingface.source import (
     build,
@@ -24,7 +22,9 @@ from routepool.extras.huggingface.source import (
     read_weights,
 )
 from routepool.extras.huggingface.states import StatesCache, folder_of
-from routepool.grouping import group_rows
+from routepool.layers.encoders import Pretrained, PretrainedEncoder
+from routepool.layers.grouping import group_rows
+from routepool.settings import PRETRAINED, TextConfig
 
 PIECES = 4096  # computed at once without gradients, padding included: 25 MB for the widest layer of a small encoder
 _LAYER = re.compile(r"\b(?:layers?|h|blocks?)\.(\d+)\.")

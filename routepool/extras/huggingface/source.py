@@ -14,10 +14,10 @@ from safetensors import SafetensorError
 from torch import Tensor
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 
-from routepool.config import TextConfig
 from routepool.errors import InputError
 from routepool.extras.huggingface.architecture import shape_of
-from routepool.pieces import PieceTokenizer
+from routepool.settings import TextConfig
+from routepool.text import PieceTokenizer
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 _FAILURES = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ImportError, SafetensorError)

@@ -20,7 +20,7 @@ import torch
 import transformers
 from torch import Tensor
 
-from routepool.caching import default_folder
+from routepool.files.caching import default_folder
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 import routepool
 from routepool.errors import RoutepoolError
-from routepool.extras.serving import metrics as counting
+from routepool.extras.serving import prometheus as counting
 from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
 from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.messages import (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from routepool.explaining import Subject, costs_of
 from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.lane import Abandoned, Wanted
-from routepool.predictor import Predictor
-from routepool.results import Prediction
-from routepool.unread import Reading
+from routepool.scoring.predictor import Predictor
+from routepool.scoring.results import Prediction
+from routepool.text import Reading
 
 if TYPE_CHECKING:
     from torch import nn

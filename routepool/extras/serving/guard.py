@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from routepool.extras.serving.metrics import Metrics
+from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import RETRY, STOPPING, Refused, refusal
 from routepool.serving import Limits
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from routepool.predictor import Predictor
+from routepool.scoring.predictor import Predictor
 
 
 class Question(NamedTuple):

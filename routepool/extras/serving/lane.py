@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 from routepool.errors import InputError, NotFiniteError
 from routepool.extras.serving.jobs import Job, Part, Question
-from routepool.extras.serving.metrics import Metrics
+from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import RETRY, STOPPING, Refused
-from routepool.predictor import Predictor
+from routepool.scoring.predictor import Predictor
 
 logger = logging.getLogger(__name__)
 

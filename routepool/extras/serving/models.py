@@ -17,9 +17,9 @@ from routepool.explaining.methods import usual_method
 from routepool.extras.serving.computing import compute
 from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.lane import Lane, within
-from routepool.extras.serving.metrics import Metrics
+from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import Refused
-from routepool.predictor import Predictor, load, of_saved
+from routepool.scoring.predictor import Predictor, load, of_saved
 from routepool.serving import Service
 
 logger = logging.getLogger(__name__)

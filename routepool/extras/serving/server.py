@@ -15,8 +15,8 @@ import uvicorn
 from routepool.errors import InputError
 from routepool.extras.serving.application import build
 from routepool.extras.serving.guard import Gate, is_loopback
-from routepool.extras.serving.metrics import Metrics
 from routepool.extras.serving.models import Models, load_model
+from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.protocol import PunctualProtocol
 from routepool.serving import SERVERS, Service
 

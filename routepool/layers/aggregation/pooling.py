@@ -1,0 +1,52 @@
+"""Max and average pooling: eq. 6 and 7 of the paper."""
+
+# B batch  T tokens  D features
+
+import torch
+from torch import Tensor
+
+from routepool.layers.aggregation.base import Aggregator, register
+from routepool.layers.aggregation.masking import masked_max, mean_weights
+
+
+@register("max")
+class MaxPooling(Aggregator):
+    """The largest value of each feature (eq. 6).
+
+    The weight of a token is the share of features whose maximum lies there, ties split evenly, without gradient.
+
+    >>> vector, weights = MaxPooling(2)(torch.tensor([[[3.0, 0.0], [1.0, 5.0]]]))
+    >>> vector.tolist(), weights.squeeze(-1).tolist()
+    ([[3.0, 5.0]], [[0.5, 0.5]])
+    """
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__(in_features, out_features=in_features)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        vector = masked_max(states, mask)
+        return vector, _share_of_maxima(states.detach(), mask, vector.detach())
+
+
+@register("mean")
+class MeanPooling(Aggregator):
+    """The average of the real tokens (eq. 7).
+
+    >>> vector, weights = MeanPooling(2)(torch.tensor([[[3.0, 0.0], [1.0, 5.0]]]))
+    >>> vector.tolist(), weights.squeeze(-1).tolist()
+    ([[2.0, 2.5]], [[0.5, 0.5]])
+    """
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__(in_features, out_features=in_features)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        weights = mean_weights(states, mask)
+        return torch.bmm(weights.unsqueeze(1), states).squeeze(1), weights.unsqueeze(-1)
+
+
+def _share_of_maxima(states: Tensor, mask: Tensor, maxima: Tensor) -> Tensor:
+    at_maximum = ((states == maxima.unsqueeze(1)) & mask.unsqueeze(-1)).to(torch.float32)
+    one_over_ties = 1 / at_maximum.sum(1).clamp(min=1)
+    share = torch.bmm(at_maximum, one_over_ties.unsqueeze(-1)) / states.shape[-1]
+    return share.to(states.dtype)

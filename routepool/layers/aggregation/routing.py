@@ -1,0 +1,149 @@
+"""Dynamic routing: tokens send messages to capsules, and the route tightens where they agree (eq. 11-18)."""
+
+# B batch  T tokens  D features  M capsules  C capsule size
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from routepool.checks import between, one_of
+from routepool.layers.aggregation.base import Aggregator, register
+from routepool.layers.aggregation.gradient import route_linearly
+from routepool.layers.aggregation.masking import finite_padding, wide_type
+from routepool.layers.aggregation.messages import LinearMessages, Messages, TanhMessages
+from routepool.layers.aggregation.rounds import CAPSULES, TOKENS, Algorithm, Round
+from routepool.layers.contract import check_states
+from routepool.settings import LARGEST
+
+_FULL = (torch.float32, torch.float64)
+
+
+class Iteration(NamedTuple):
+    """What one round of routing computed."""
+
+    coupling: Tensor  # (B, T, M), 0 on padding
+    logits: Tensor  # (B, T, M), the b of eq. 16 that this coupling is the softmax of, 0 on padding
+    capsules: Tensor  # (B, M, C)
+
+
+class _Routing(Aggregator):
+    """Algorithm 1; subclasses say over which axis the coupling sums to 1.
+
+    Args:
+        in_features: size of a token's vector.
+        capsules: number of capsules M.
+        capsule_size: size C of a capsule; the vector is M x C long.
+        iterations: rounds of routing.
+        messages: "linear" for f(h) = W h + b, which is never built; "tanh" for the released code's tanh(W h + b).
+        average: divide what a capsule receives by its total coupling, where that is above 1. The paper's sum grows
+            with the text until squash saturates; docs/architecture.md has what that costs documents. In reverse
+            routing the total is 1 already, and nothing changes.
+        learned_length: in place of its squash (eq. 14) a capsule has the direction of what it received and a length
+            that is learned, at first 1: better on labelled phrases (docs/reproduction.md, the recipe).
+    """
+
+    axis: int
+    gradient_by_hand = True  # that of linear messages; False leaves it to autograd
+    pass_cost = 1024  # the capsules' matrices are read in every round (benchmarks/encoder.py)
+
+    def __init__(
+        self,
+        in_features: int,
+        *,
+        capsules: int = 5,
+        capsule_size: int = 200,
+        iterations: int = 3,
+        messages: str = "linear",
+        average: bool = False,
+        learned_length: bool = False,
+    ) -> None:
+        size = between("capsules", capsules, 1, 1000) * between("capsule_size", capsule_size, 1, LARGEST)
+        super().__init__(in_features, out_features=size)
+        self.capsules = self.units = capsules
+        self.capsule_size = capsule_size
+        self.iterations = between("iterations", iterations, 1, 100)
+        self.messages = one_of("messages", messages, ("linear", "tanh"))
+        self.average = average
+        self.weight = nn.Parameter(torch.empty(capsules, capsule_size, in_features))
+        self.bias = nn.Parameter(torch.empty(capsules, capsule_size))
+        self.length = nn.Parameter(torch.empty(capsules, 1)) if learned_length else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier for each capsule's matrix, zeros for the biases, ones for the lengths."""
+        for matrix in self.weight:
+            nn.init.xavier_uniform_(matrix)
+        nn.init.zeros_(self.bias)
+        if self.length is not None:
+            nn.init.ones_(self.length)
+
+    def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        if self.messages == "linear" and self.gradient_by_hand and self._trains_in_full_precision(states):
+            wide = states.to(wide_type(states))
+            parameters = (self.weight, self.bias, self.length)
+            capsules, coupling = route_linearly(wide, *parameters, mask.unsqueeze(1), self._algorithm())
+        else:
+            last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
+            capsules, coupling = last.capsules, last.coupling
+        return capsules.flatten(1), self._per_token(coupling)
+
+    def trace(self, states: Tensor, mask: Tensor | None = None) -> list[Iteration]:
+        """Coupling, logits and capsules of every iteration, the last one being what `forward` returns."""
+        mask = check_states(states, mask, self.in_features)
+        rounds = self.rounds(self._messages(finite_padding(states, mask)), mask.unsqueeze(1))
+        logits = [self._per_token(each.logits).masked_fill(~mask.unsqueeze(-1), 0) for each in rounds]
+        return [
+            Iteration(self._per_token(each.coupling), of_round, each.capsules)
+            for each, of_round in zip(rounds, logits, strict=True)
+        ]
+
+    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+        """Algorithm 1 for a mask (B, 1, T)."""
+        return self._algorithm().rounds(messages, real, self.length)
+
+    def _trains_in_full_precision(self, states: Tensor) -> bool:
+        """What the gradient by hand is for, in eager mode.
+
+        On a processor also under autocast, in full precision all the same; on others autocast has the plain path.
+        """
+        if torch.compiler.is_compiling() or not torch.is_grad_enabled() or self.weight.dtype not in _FULL:
+            return False
+        device = states.device.type
+        return device == "cpu" if torch.is_autocast_enabled(device) else states.dtype in _FULL
+
+    def _messages(self, states: Tensor) -> Messages:
+        form = LinearMessages if self.messages == "linear" else TanhMessages
+        return form(states, self.weight, self.bias)
+
+    def _algorithm(self) -> Algorithm:
+        return Algorithm(self.axis, self.iterations, self.average)
+
+    def _per_token(self, by_capsule: Tensor) -> Tensor:
+        return by_capsule.mT.expand(-1, -1, self.capsules)
+
+
+@register("routing")
+class StandardRouting(_Routing):
+    """Standard DR-AGG: each token splits one unit of itself between the capsules (eq. 15).
+
+    >>> vector, coupling = StandardRouting(8, capsules=3, capsule_size=4)(torch.randn(2, 6, 8))
+    >>> vector.shape, coupling.shape
+    (torch.Size([2, 12]), torch.Size([2, 6, 3]))
+    >>> bool(torch.allclose(coupling.sum(-1), torch.ones(2, 6)))
+    True
+    """
+
+    axis = CAPSULES
+
+
+@register("reverse-routing")
+class ReverseRouting(_Routing):
+    """Reversed DR-AGG: each capsule splits one unit of attention between the tokens (eq. 18).
+
+    >>> vector, coupling = ReverseRouting(8, capsules=3, capsule_size=4)(torch.randn(2, 6, 8))
+    >>> bool(torch.allclose(coupling.sum(1), torch.ones(2, 3)))
+    True
+    """
+
+    axis = TOKENS

@@ -1,0 +1,264 @@
+"""Vectors -> vectors in context: bilstm, bigru, cnn and none, exact on padded batches."""
+
+# B batch  T tokens  D features  H hidden units
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from routepool.checks import at_least, between
+from routepool.errors import InputError
+from routepool.layers.contract import check_states
+from routepool.layers.transforms import backward_suffices, plain_values
+from routepool.settings import ENCODERS, TextConfig
+from routepool.text import TextReader
+
+register = ENCODERS.register
+
+
+class Encoder(nn.Module):
+    """A vector for each token that knows its neighbours; padding is no neighbour, wherever it lies.
+
+    A new encoder is one class: set `out_features` and write `encode`, which sees rows of real tokens followed by
+    zeros.
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.in_features = at_least("in_features", in_features, 1)
+        self.out_features = at_least("out_features", out_features, 1)
+
+    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Encode the real tokens as if the padding were not there.
+
+        Args:
+            states: (B, T, D) floats, anything at all where the mask is False.
+            mask: (B, T) bool, True at real tokens; without one, every token is real.
+
+        Returns:
+            (B, T, out_features), zeros on padding.
+        """
+        mask = check_states(states, mask, self.in_features)
+        if 0 in mask.shape:
+            return states.new_zeros(*mask.shape, self.out_features)
+        real = mask.unsqueeze(-1)
+        states = torch.where(real, states, 0)  # one pass over the states, where masked_fill makes two
+        lengths = mask.sum(1)
+        if not plain_values() or _has_gaps(mask):
+            order = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
+            encoded = _reorder(self.encode(_reorder(states, order), lengths), order.argsort(1))
+        else:
+            encoded = self.encode(states, lengths)
+        return torch.where(real, encoded, 0)
+
+    def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, D), (B,) -> (B, T, out_features); what is written behind a row's length is ignored."""
+        raise NotImplementedError
+
+
+class Pretrained(NamedTuple):
+    """What a pre-trained encoder comes with."""
+
+    tokenizer: TextReader
+    options: Mapping[str, Any]  # of its class
+    weights: Mapping[str, Tensor]  # its state
+
+
+class PretrainedEncoder(nn.Module):
+    """Ids -> vectors in context: an encoder with an embedding and weights of its own, for the first level.
+
+    A setting names it `KIND:SOURCE`, such as `hf:FOLDER`; a saved model names the kind alone and holds the rest.
+
+    Args:
+        vocabulary_size: ids are below it.
+        hidden_size: has no meaning here, the architecture has its own.
+    """
+
+    out_features: int
+    rows: int  # ids are below it
+
+    @classmethod
+    def read(cls, source: str, config: TextConfig) -> Pretrained:
+        """The encoder of a folder or a name, as it was published; texts are cut and split by `config`."""
+        raise NotImplementedError
+
+    @classmethod
+    def files(cls, source: str) -> list[Path]:
+        """What `read` reads."""
+        raise NotImplementedError
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """(B, T) ids, (B, T) bool -> (B, T, out_features), zeros on padding; what the padding holds is not read."""
+        raise NotImplementedError
+
+    @contextmanager
+    def keeping_states(self) -> Iterator[None]:
+        """Meanwhile, one that does not learn may keep on disk what it computes; the texts are those of a training."""
+        yield
+
+    def parameters_by_layer(self) -> list[list[nn.Parameter]]:
+        """The parameters of each layer, those nearest to the input first."""
+        raise NotImplementedError
+
+
+@register("none")
+class NoEncoder(Encoder):
+    """The vectors as they are, for a bag of words or an encoder of your own.
+
+    >>> NoEncoder(4)(torch.ones(1, 2, 4)).shape
+    torch.Size([1, 2, 4])
+    """
+
+    def __init__(self, in_features: int, hidden_size: int | None = None) -> None:
+        super().__init__(in_features, out_features=in_features)
+
+    def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
+        return states
+
+
+class _Recurrent(Encoder):
+    """Two one-way networks, the second on reversed rows.
+
+    `pack_padded_sequence` gives the same numbers, but leaves torch's fast CPU kernels: benchmarks/encoder.py has the
+    figures.
+    """
+
+    network: type[nn.LSTM] | type[nn.GRU]
+
+    def __init__(self, in_features: int, hidden_size: int) -> None:
+        super().__init__(in_features, out_features=2 * at_least("hidden_size", hidden_size, 1))
+        self.hidden_size = hidden_size
+        self.forwards = self.network(in_features, hidden_size)
+        self.backwards = self.network(in_features, hidden_size)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier for the matrices of each gate, zeros for the biases."""
+        for name, parameter in self.named_parameters():
+            if "weight" in name:
+                for gate in parameter.chunk(len(parameter) // self.hidden_size):
+                    nn.init.xavier_uniform_(gate)
+            else:
+                nn.init.zeros_(parameter)
+
+    def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
+        batch, tokens, _ = states.shape
+        mirrored = _reversal(lengths, tokens)
+        rows = torch.arange(batch, device=lengths.device).unsqueeze(1)
+        # Places in (B, T) in the order of (T, B), mirrored, and back: torch's kernels read the first tokens of all rows
+        # first, so a row is reversed and turned in one go.
+        there, back = (rows * tokens + mirrored).mT.flatten(), (mirrored * batch + rows).flatten()
+        ahead, _ = self.forwards(states.transpose(0, 1))
+        behind, _ = self.backwards(_Rearranged.of(states, there, back).view(tokens, batch, -1))
+        behind = _Rearranged.of(behind, back, there).view(batch, tokens, -1)
+        return torch.cat([ahead.transpose(0, 1), behind], dim=-1)
+
+
+class _Rearranged(torch.autograd.Function):
+    """Vectors in another order, each once; their gradients are put back by reading, not by adding."""
+
+    @classmethod
+    def of(cls, states: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        """(X, Y, D) and the order of its X * Y vectors, and the order that undoes it -> (X * Y, D)."""
+        vectors = states.flatten(0, 1)
+        if not backward_suffices(vectors):
+            return vectors.index_select(0, order)
+        arranged: Tensor = cls.apply(vectors, order, back)  # type: ignore[no-untyped-call]
+        return arranged
+
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, order: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(back)
+        return vectors.index_select(0, order)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (back,) = ctx.saved_tensors
+        return gradient.index_select(0, back), None, None
+
+
+@register("bilstm")
+class BiLSTM(_Recurrent):
+    """A long short-term memory in both directions (eq. 2-5).
+
+    >>> BiLSTM(4, 3)(torch.randn(2, 5, 4)).shape
+    torch.Size([2, 5, 6])
+    """
+
+    network = nn.LSTM
+
+    def reset_parameters(self) -> None:
+        """As for every recurrent encoder, and a forget bias of 1 as in the released code."""
+        super().reset_parameters()
+        for direction in (self.forwards, self.backwards):
+            _, forget, _, _ = direction.get_parameter("bias_ih_l0").chunk(4)
+            nn.init.ones_(forget)
+
+
+@register("bigru")
+class BiGRU(_Recurrent):
+    """A gated recurrent unit in both directions.
+
+    >>> BiGRU(4, 3)(torch.randn(2, 5, 4)).shape
+    torch.Size([2, 5, 6])
+    """
+
+    network = nn.GRU
+
+
+@register("cnn")
+class CNN(Encoder):
+    """Filters over n-grams around each token (Kim 2014), hidden_size of each width, ReLU.
+
+    Args:
+        in_features: size of a token's vector.
+        hidden_size: filters of each width.
+        widths: lengths of the n-grams, of at most 1,000 words each; at most 32 of them.
+
+    >>> CNN(4, 3, widths=(1, 2))(torch.randn(2, 5, 4)).shape
+    torch.Size([2, 5, 6])
+    """
+
+    def __init__(self, in_features: int, hidden_size: int, *, widths: tuple[int, ...] = (3, 4, 5)) -> None:
+        if not 0 < len(widths) <= 32:
+            raise InputError(f"widths must name 1 to 32 lengths of n-grams, got {len(widths)}")
+        super().__init__(in_features, out_features=len(widths) * at_least("hidden_size", hidden_size, 1))
+        self.widths = tuple(between("widths", width, 1, 1000) for width in widths)
+        self.filters = nn.ParameterList(torch.empty(hidden_size, in_features, width) for width in widths)
+        self.bias = nn.Parameter(torch.empty(self.out_features))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier for the filters, zeros for the biases."""
+        for filters in self.filters:
+            nn.init.xavier_uniform_(filters)
+        nn.init.zeros_(self.bias)
+
+    def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
+        maps = [
+            functional.conv1d(functional.pad(states.mT, ((width - 1) // 2, width // 2)), filters)
+            for width, filters in zip(self.widths, self.filters, strict=True)
+        ]
+        return (torch.cat(maps, dim=1).mT + self.bias).relu()
+
+
+def _has_gaps(mask: Tensor) -> bool:
+    return bool((mask[:, 1:] & ~mask[:, :-1]).any())
+
+
+def _reversal(lengths: Tensor, tokens: int) -> Tensor:
+    """(B,) -> (B, T): the order that reads each row's real tokens backwards and leaves its padding."""
+    place = torch.arange(tokens, device=lengths.device)
+    mirrored = lengths.unsqueeze(1) - 1 - place
+    return torch.where(mirrored >= 0, mirrored, place)
+
+
+def _reorder(states: Tensor, order: Tensor) -> Tensor:
+    """(B, T, D), (B, T) -> (B, T, D): the tokens of each row in another order."""
+    rows = torch.arange(order.shape[0], device=order.device).unsqueeze(1) * order.shape[1]
+    return states.flatten(0, 1).index_select(0, (rows + order).flatten()).reshape(states.shape)

@@ -1,0 +1,54 @@
+"""One vector -> logits: the two-layer perceptron on top of the last aggregator."""
+
+# B batch  D features  K classes
+
+from collections.abc import Collection
+
+from torch import Tensor, nn
+
+from routepool.checks import at_least
+from routepool.layers.dropout import Dropout
+
+
+class Head(nn.Module):
+    """A hidden layer of tanh units, then one logit for each class.
+
+    Args:
+        in_features: size of the text's vector.
+        classes: number of logits.
+        hidden_size: hidden units; the paper is silent, the released code has 300.
+        dropout: share of values dropped in training.
+        places: where: "hidden" after the tanh (the paper), "tanh" before it (the released code).
+
+    >>> import torch
+    >>> Head(8, 3)(torch.randn(2, 8)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        classes: int,
+        *,
+        hidden_size: int = 300,
+        dropout: float = 0.0,
+        places: Collection[str] = ("hidden",),
+    ) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(in_features, at_least("hidden_size", hidden_size, 1))
+        self.before_tanh = Dropout(dropout if "tanh" in places else 0)
+        self.after_tanh = Dropout(dropout if "hidden" in places else 0)
+        self.output = nn.Linear(hidden_size, at_least("classes", classes, 1))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier for the matrices, zeros for the biases."""
+        for layer in (self.hidden, self.output):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, vector: Tensor) -> Tensor:
+        """(B, D) -> logits (B, K)."""
+        hidden = self.before_tanh(self.hidden(vector)).tanh()
+        logits: Tensor = self.output(self.after_tanh(hidden))
+        return logits

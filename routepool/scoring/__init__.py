@@ -1,0 +1,1 @@
+"""A model on texts: logits, probabilities, labels, and how good they are."""

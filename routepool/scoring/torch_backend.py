@@ -1,0 +1,73 @@
+"""A model on encoded texts: batches of near-equal length, results in the order of the input."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from routepool.batching import Batch, evaluation_batches, length_of
+from routepool.model import Classifier, Trace
+from routepool.text import Encoded
+
+Floats = NDArray[np.float32]
+BATCH = 256
+
+
+def depth_of(model: Classifier) -> int:
+    """The levels of a model: how deep the texts it reads must be."""
+    return len(model.levels)
+
+
+class TorchBackend:
+    """A classifier as the predictor wants it."""
+
+    def __init__(self, model: Classifier) -> None:
+        self.model = model
+        self.depth = depth_of(model)
+        self.units: int = model.levels[-1].aggregator.units  # type: ignore[union-attr, assignment]
+
+    def logits(self, encoded: Sequence[Encoded]) -> Floats:
+        return logits_of(self.model, encoded)
+
+    def vectors(self, encoded: Sequence[Encoded]) -> Floats:
+        return _in_order(self.model, encoded, "vector", self.model.head.hidden.in_features)
+
+
+def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int = BATCH) -> Floats:
+    """One row of logits for each text, (N, K), as of a model that does not train.
+
+    >>> from routepool.settings import ModelConfig
+    >>> from routepool.text import Tokenizer
+    >>> tokenizer = Tokenizer.build(["a good film", "a bad one"])
+    >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="max")
+    >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
+    >>> logits_of(model, tokenizer.encode(["good", "a bad film", ""])).shape
+    (3, 2)
+    """
+    return _in_order(model, encoded, "logits", model.head.output.out_features, batch_size)
+
+
+def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: int, batch_size: int = BATCH) -> Floats:
+    result = np.empty((len(encoded), size), dtype=np.float32)
+    for batch, trace in traces(model, encoded, batch_size):
+        result[batch.rows] = getattr(trace, what).float().numpy(force=True)
+    return result
+
+
+def traces(model: Classifier, encoded: Sequence[Encoded], batch_size: int = BATCH) -> Iterator[tuple[Batch, Trace]]:
+    """What the model computes for each batch of texts, without gradients; the longest texts come first."""
+    depth = depth_of(model)
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    try:
+        for rows in evaluation_batches([length_of(text, depth) for text in encoded], batch_size=batch_size):
+            batch = Batch.of(encoded, rows, depth)
+            with torch.inference_mode():
+                yield (
+                    batch,
+                    model.trace(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device)),
+                )
+    finally:
+        model.train(training)

@@ -1,0 +1,30 @@
+"""Text -> sentences -> tokens with their places in the text, and the vocabulary."""
+
+from routepool.text.charsmap import is_charsmap
+from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
+from routepool.text.sentences import LONGEST_WORD, is_document
+from routepool.text.unread import NAMED, Reading, Truncation, Unread, reading_of, warn
+from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
+
+__all__ = [
+    "LONGEST_WORD",
+    "NAMED",
+    "PAD",
+    "SPECIAL_WORDS",
+    "UNKNOWN",
+    "Encoded",
+    "PieceTokenizer",
+    "Reading",
+    "TextReader",
+    "Tokenizer",
+    "Truncation",
+    "Unread",
+    "Words",
+    "count_words",
+    "is_charsmap",
+    "is_document",
+    "read_tokenizer",
+    "reading_of",
+    "warn",
+    "words_of",
+]
