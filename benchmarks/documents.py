@@ -82,7 +82,7 @@ def _keep_norms(kept: list[Tensor], aggregator: nn.Module, inputs: tuple[Tensor,
     assert isinstance(aggregator, StandardRouting)
     states, mask = inputs
     messages = LinearMessages(states, aggregator.weight, aggregator.bias)
-    kept.append(aggregator.rounds(messages, mask.unsqueeze(1))[-1].sums.norm(dim=-1)[mask.any(1)].flatten())
+    kept.append(aggregator.route(messages, mask.unsqueeze(1))[-1].sums.norm(dim=-1)[mask.any(1)].flatten())
 
 
 def report(curves: dict[tuple[int, bool, int], Curve]) -> list[str]:

@@ -38,7 +38,7 @@ class AdaptedRouting(StandardRouting):
         self.prior = nn.Parameter(torch.zeros(capsules, 1)) if prior else None
         self.log_factor = nn.Parameter(torch.zeros(())) if temperature else None
 
-    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+    def route(self, messages: Messages, real: Tensor) -> list[Round]:
         """Algorithm 1 for a mask (B, 1, T), with the options."""
         prior = self.weight.new_zeros(self.capsules, 1) if self.prior is None else self.prior
         logits = prior.expand(real.shape[0], -1, real.shape[-1])

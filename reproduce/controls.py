@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from routepool.layers.aggregation import Aggregator, register
+from routepool.layers.aggregation import Aggregator, Parts, register
 from routepool.layers.aggregation.masking import masked_softmax
 from routepool.layers.aggregation.messages import LinearMessages
 from routepool.layers.aggregation.pooling import MaxPooling, MeanPooling
@@ -55,7 +55,7 @@ class FixedQuery(Aggregator):
 
     def __init__(self, in_features: int, *, capsules: int = 5, capsule_size: int = 200) -> None:
         super().__init__(in_features, out_features=capsules * capsule_size)
-        self.units = capsules
+        self.parts = Parts(capsules, "row", share_of="text")
         self.weight = nn.Parameter(torch.empty(capsules, capsule_size, in_features))
         self.bias = nn.Parameter(torch.zeros(capsules, capsule_size))
         self.query = nn.Parameter(torch.empty(capsules, capsule_size))

@@ -24,7 +24,6 @@ from routepool.settings import (
     read_preset,
     set_field,
 )
-from routepool.text import is_document
 
 _TOKENISED = {
     **dict.fromkeys(("sst1", "sst2"), TextConfig(split="spaces")),
@@ -55,6 +54,8 @@ def resolve(asked: Asked, *, data: str, texts: Sequence[str]) -> Preset:
         data: the known set's name, or anything else.
         texts: of the training set; long ones make it a set of documents unless a depth is asked for.
     """
+    from routepool.text import is_document  # noqa: PLC0415  `routepool --help` must not wait for its packages
+
     file = PresetFile(asked.preset, {})
     if asked.preset not in preset_names() and _is_file(asked.preset):
         file = read_preset(Path(asked.preset))

@@ -12,8 +12,7 @@ from routepool.batching import Batch
 from routepool.errors import InputError
 from routepool.explaining.explanation import Explanation, Row, Unit, UnitLevel
 from routepool.explaining.methods import METHODS, Importance, importance, usual_method
-from routepool.explaining.parts import ROUTING
-from routepool.explaining.passes import LevelPass, batches, levels_of, watch
+from routepool.explaining.passes import batches, levels_of, watch
 from routepool.explaining.removal import sentence_of
 from routepool.explaining.subject import Subject
 from routepool.scoring.probabilities import check_finite
@@ -53,8 +52,8 @@ def explain(
     method = method or usual_method(subject)
     METHODS[method]  # an unknown name is refused before anything is computed
     layers = [level.aggregator for level in levels_of(subject.model)]
-    if iterations and not isinstance(layers[0], ROUTING):
-        raise InputError(f"only routing has rounds to show, and this model aggregates by {_name(subject)!r}")
+    if iterations and layers[0].iterations == 1:
+        raise InputError(f"there are no rounds to show: this model aggregates by {_name(subject)!r}, in a single one")
     encoded = subject.encode(texts)
     logits, rounds = _read(subject, encoded, iterations=iterations)
     shares = subject.probabilities(logits)
@@ -91,13 +90,9 @@ def _read(
             seen = watch(subject.model, ids, mask)
             logits[batch.rows] = seen.logits.double().numpy(force=True)
             for place, level in enumerate(seen.levels):
-                _keep(batch, place, _rounds(level) if iterations else [level.weights], rounds)
+                of_level = level.aggregator.rounds(level.states, level.mask) if iterations else [level.weights]
+                _keep(batch, place, of_level, rounds)
     return logits, rounds
-
-
-def _rounds(level: LevelPass) -> list[Tensor]:
-    assert isinstance(level.aggregator, ROUTING)
-    return [each.coupling for each in level.aggregator.trace(level.states, level.mask)]
 
 
 def _keep(batch: Batch, place: int, weights: list[Tensor], rounds: list[list[Rounds]]) -> None:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from routepool.errors import InputError
 from routepool.explaining.couplings import Couplings, Taken, Variance, favourites, variance_of
 from routepool.explaining.nulls import Changed, by_coupling, by_iterations
-from routepool.explaining.parts import ROUTING, units_of
-from routepool.explaining.passes import batches, levels_of, upwards, watch
+from routepool.explaining.passes import batches, levels_of, parts_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
 from routepool.explaining.subject import Subject
 from routepool.scoring.probabilities import check_finite
@@ -89,7 +88,7 @@ def report_capsules(
     (5, ['1', '2', '3', '4', '5', '6'])
     """
     layer = levels_of(subject.model)[0].aggregator
-    if not isinstance(layer, ROUTING):
+    if layer.parts.name != "capsule":
         raise InputError("only routing has capsules, and this model has none; --audit reads every model")
     if subject.multi_label:
         raise InputError("capsules are probed for one label a text, and this model gives any number")
@@ -147,7 +146,7 @@ def _effects(subject: Subject, encoded: Sequence[Encoded]) -> list[tuple[NDArray
             seen = watch(subject.model, ids, mask)
             check_finite(seen.logits.numpy(force=True), batch.rows)
             for place, level in enumerate(seen.levels):
-                capsules = units_of(level)
+                capsules = parts_of(level)
                 shape = mask.shape[: mask.ndim - place - 1]
                 effects = []
                 for capsule in range(capsules.shape[1]):

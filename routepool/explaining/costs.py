@@ -25,7 +25,7 @@ class Size(NamedTuple):
         """The size of one text."""
         words = int(words_of(encoded).of_pieces.max(initial=-1)) + 1
         sentences = tuple(encoded.lengths.tolist()) if subject.depth > 1 else ()
-        return cls(words, len(encoded.ids), sentences, levels_of(subject.model)[0].aggregator.units)
+        return cls(words, len(encoded.ids), sentences, levels_of(subject.model)[0].aggregator.parts.number)
 
 
 def _by_leaving_out(size: Size) -> int:

@@ -18,8 +18,7 @@ from torch import Tensor
 
 from routepool.batching import Batch
 from routepool.errors import InputError
-from routepool.explaining.parts import parts, slope_of, units_of
-from routepool.explaining.passes import LevelPass, Pass, batches, levels_of, upwards, watch
+from routepool.explaining.passes import LevelPass, Pass, batches, levels_of, parts_of, slope_of, upwards, watch
 from routepool.explaining.removal import logits_without, sentence_of, without_each
 from routepool.explaining.subject import Subject
 from routepool.registry import Registry
@@ -171,7 +170,7 @@ def _passes(
 
 
 def _terms(level: LevelPass) -> Tensor:
-    return parts(level.aggregator, level.states, level.mask, level.weights)
+    return level.aggregator.terms(level.states, level.mask, level.weights)
 
 
 def _shape(batch: Batch, place: int) -> tuple[int, ...]:
@@ -200,7 +199,7 @@ def _by_removed_capsule(subject: Subject, batch: Batch, seen: Pass, place: int, 
     level, shape = seen.levels[place], _shape(batch, place)
     evidence = subject.evidence(seen.logits, targets)
     # (B, rows of a text, M, C): one row for the last level, the sentences below it.
-    own = units_of(level)
+    own = parts_of(level)
     capsules = own.reshape(len(evidence), -1, *own.shape[1:])
     mask = level.mask.any(-1).reshape(shape[:-1])
     lost = torch.zeros(capsules.shape[:-1])

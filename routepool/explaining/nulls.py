@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from routepool.explaining.couplings import Couplings, means_by_word
-from routepool.explaining.parts import ROUTING, parts, vector_of
 from routepool.explaining.passes import batches, changed_output, levels_of, reading
 from routepool.explaining.subject import Subject
 from routepool.layers.aggregation import Aggregator
-from routepool.layers.aggregation.rounds import CAPSULES
 from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
 
@@ -80,12 +78,11 @@ def _recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling)
 
 def _with(subject: Subject, ids: Tensor, change: Recoupling) -> AbstractContextManager[None]:
     def vectors(layer: Aggregator, states: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:
-        assert isinstance(layer, ROUTING)
         other = change(ids.reshape(mask.shape), mask, coupling) * mask.unsqueeze(-1)
         # What the softmax would see to: 1 for each word over the capsules, or for each capsule over the words.
-        axis = 2 if layer.axis == CAPSULES else 1
+        axis = 2 if layer.parts.share_of == "word" else 1
         other = other / other.sum(axis, keepdim=True).clamp(min=1e-12)
-        return vector_of(layer, parts(layer, states, mask, other).sum(1))
+        return layer.vector_of(layer.terms(states, mask, other).sum(1))
 
     return changed_output(levels_of(subject.model)[0], vectors)
 
@@ -112,11 +109,11 @@ def _compared(name: str, logits: NDArray[np.float32], own: NDArray[np.float32], 
 @contextmanager
 def _iterations(subject: Subject, number: int) -> Iterator[None]:
     layers = [level.aggregator for level in levels_of(subject.model)]
-    before = [layer.iterations for layer in layers if isinstance(layer, ROUTING)]
+    before = [layer.iterations for layer in layers]
     try:
         for layer in layers:
-            layer.iterations = number  # type: ignore[assignment]
+            layer.iterations = number
         yield
     finally:
         for layer, own in zip(layers, before, strict=True):
-            layer.iterations = own  # type: ignore[assignment]
+            layer.iterations = own

@@ -42,6 +42,19 @@ class Pass(NamedTuple):
     levels: tuple[LevelPass, ...]  # words first
 
 
+def parts_of(level: LevelPass) -> Tensor:
+    """(N, M, C): a level's vectors cut into the parts that its weights belong to."""
+    return level.vectors.reshape(len(level.vectors), level.aggregator.parts.number, -1)
+
+
+def slope_of(aggregator: Aggregator, sums: Tensor, slope: Tensor) -> Tensor:
+    """The gradient for what the aggregator's parts received (N, M, C), given that for its vector (N, M C)."""
+    sums = sums.detach().requires_grad_()
+    with torch.enable_grad():
+        vector = aggregator.vector_of(sums)
+    return torch.autograd.grad(vector, sums, slope)[0]
+
+
 def levels_of(model: Classifier) -> list[Level]:
     """The levels of a model, words first."""
     return list(cast("Iterable[Level]", model.levels))

@@ -25,7 +25,7 @@ class TorchBackend:
     def __init__(self, model: Classifier) -> None:
         self.model = model
         self.depth = depth_of(model)
-        self.units: int = model.levels[-1].aggregator.units  # type: ignore[union-attr, assignment]
+        self.units: int = model.levels[-1].aggregator.parts.number  # type: ignore[union-attr, assignment]
 
     def logits(self, encoded: Sequence[Encoded]) -> Floats:
         return logits_of(self.model, encoded)

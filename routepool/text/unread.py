@@ -9,6 +9,8 @@ from typing import NamedTuple, Self
 from routepool.errors import UnreadTextWarning
 from routepool.text.words import Encoded, TextReader
 
+_PACKAGE = __name__.partition(".")[0]
+
 NAMED = 5  # texts that are named in a line
 
 
@@ -137,6 +139,6 @@ class Unread:
 def warn(message: str) -> None:
     """A warning at the line of the user's code that called routepool."""
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UnreadTextWarning, stacklevel=level)

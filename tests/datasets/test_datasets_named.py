@@ -1,27 +1,18 @@
 """Known sets have the counts and parts of their publication; splits are fixed, stratified and leak no text."""
 
 import gzip
-import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.real_data import needs, sizes
 
 from routepool.datasets import Example, Parts, load_named, split
 from routepool.errors import InputError, MissingPackageError
 
-DATA = os.environ.get("ROUTEPOOL_DATA", "")
 labelled = st.lists(st.tuples(st.integers(0, 60), st.sampled_from("abc")), min_size=3, max_size=60)
-
-
-def needs(folder: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not (Path(DATA) / folder).is_dir() or not DATA, reason=f"ROUTEPOOL_DATA has no {folder}")
-
-
-def sizes(parts: Parts) -> tuple[int, ...]:
-    return tuple(len(part.examples) for part in parts)
 
 
 @needs("sst1")

@@ -11,8 +11,7 @@ from support import planted
 
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import METHODS, Explanation, Subject, explain, render_page
-from routepool.explaining.parts import parts, slope_of, vector_of
-from routepool.explaining.passes import levels_of, watch
+from routepool.explaining.passes import levels_of, slope_of, watch
 from routepool.layers.aggregation import Aggregator, StandardRouting
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import of_saved
@@ -112,8 +111,8 @@ def test_parts_of_the_tokens_sum_to_the_vector(aggregator: str, options: dict[st
     layer: Any = AGGREGATORS[aggregator](6, **options)
     states, mask = torch.randn(3, 5, 6), torch.arange(5) < torch.tensor([[5], [2], [0]])
     vector, weights = layer(states, mask)
-    found = parts(layer, states, mask, weights)
-    torch.testing.assert_close(vector_of(layer, found.sum(1)), vector, atol=1e-5, rtol=1e-4)
+    found = layer.terms(states, mask, weights)
+    torch.testing.assert_close(layer.vector_of(found.sum(1)), vector, atol=1e-5, rtol=1e-4)
     assert (found[~mask] == 0).all()
 
 
@@ -121,7 +120,7 @@ def test_the_slope_of_what_was_received_is_autograds() -> None:
     layer = StandardRouting(4)
     received = torch.randn(2, 5, 3, requires_grad=True)
     slope = torch.randn(2, 15)
-    (expected,) = torch.autograd.grad(vector_of(layer, received), received, slope)
+    (expected,) = torch.autograd.grad(layer.vector_of(received), received, slope)
     torch.testing.assert_close(slope_of(layer, received.detach(), slope), expected)
 
 
@@ -235,7 +234,7 @@ def test_bad_questions_are_refused_in_a_sentence(sentences: SavedModel) -> None:
         explain(subject, ["tea"], method="gradients")
     with pytest.raises(UnknownNameError, match="unknown label 'gladd', did you mean 'glad'"):
         explain(subject, ["tea"], label="gladd")
-    with pytest.raises(InputError, match="only routing has rounds to show, and this model aggregates by 'mean'"):
+    with pytest.raises(InputError, match="there are no rounds to show: this model aggregates by 'mean'"):
         explain(Subject.of(untrained("mean")), ["tea"], iterations=True)
     with pytest.raises(InputError, match="put it in a list"):
         of_saved(sentences).explain("tea")

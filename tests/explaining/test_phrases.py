@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import planted
 from support.cli_runs import TINY, refused, succeed
-from test_datasets_named import needs, sizes
+from support.real_data import needs, sizes
 
 from routepool.cli.settings import Asked, resolve, text_settings
 from routepool.datasets import Example, load_named

@@ -117,7 +117,7 @@ def test_word_vectors_beside_a_pretrained_encoder_are_refused(folder: Path) -> N
 def test_a_missing_package_is_told_with_its_pip_line() -> None:
     script = (
         "import sys; sys.modules['transformers'] = None\n"
-        "from routepool.layers.encoders import PRETRAINED\n"
+        "from routepool.settings import PRETRAINED\n"
         "try:\n    PRETRAINED['hf']\nexcept ImportError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

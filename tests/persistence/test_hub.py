@@ -22,7 +22,7 @@ from support.model_folders import TEXTS, change_config, tiny_model
 
 hub = pytest.importorskip("huggingface_hub", reason='needs pip install "routepool[hub]"')
 
-from test_card import CARD, HOSTILE  # noqa: E402
+from support.cards import CARD, HOSTILE  # noqa: E402
 
 from routepool.errors import InputError  # noqa: E402
 from routepool.extras import hub as extra  # noqa: E402

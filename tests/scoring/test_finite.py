@@ -14,6 +14,7 @@ from routepool.checks import COLDEST, HOTTEST
 from routepool.errors import InputError, NotFiniteError
 from routepool.persistence import save
 from routepool.scoring.predictor import Predictor, of_saved
+from routepool.scoring.probabilities import probabilities
 from routepool.settings import ModelConfig, TextConfig, TrainingConfig
 from routepool.training import Teacher, teacher_logits
 

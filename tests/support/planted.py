@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from routepool.datasets import Example
-from routepool.persistence import SavedModel
+from routepool.persistence import SavedModel, latest_checkpoint
 from routepool.settings import ModelConfig, Preset, TrainingConfig
-from routepool.training import Examples, Fitted, Objective, Task, Trainer, fit
+from routepool.training import EpochReport, Examples, Fitted, Hook, Objective, StepReport, Task, Trainer, fit
 
 WORDS = "the a cup of tea and some bread on our old table by this window while it rains outside"
 FILLER = WORDS.split()
@@ -113,3 +113,22 @@ def identical(one: Fitted | SavedModel, other: Fitted | SavedModel) -> bool:
 
 def folders(run: Path) -> list[str]:
     return sorted(path.name for path in (run / "checkpoints").iterdir())
+
+
+class Failing(Hook):
+    """A user's hook with a bug."""
+
+    def __init__(self, *, step: int = -1, epoch: int = -1) -> None:
+        self.step, self.epoch = step, epoch
+
+    def on_step(self, report: StepReport) -> None:
+        if report.step == self.step:
+            raise ZeroDivisionError
+
+    def on_epoch(self, report: EpochReport) -> None:
+        if report.epoch == self.epoch:
+            raise ZeroDivisionError
+
+
+def resumed(run: Path, **settings: float | str) -> Fitted:
+    return train(tiny(**settings), run=run, checkpoint=latest_checkpoint(run))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from support import planted
-from test_training_resume import Failing
+from support.planted import Failing
 
 from routepool.datasets import Example
 from routepool.errors import InputError

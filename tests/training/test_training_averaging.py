@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 from support import planted
-from test_training_resume import Failing, resumed
+from support.planted import Failing, resumed
 from torch import Tensor
 
 from routepool.errors import InputError

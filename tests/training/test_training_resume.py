@@ -10,10 +10,11 @@ import pytest
 import torch
 from support import planted
 from support.crashing import fast, killed_at, posix  # noqa: F401 - fast is used by being here
+from support.planted import Failing, resumed
 
 from routepool.batching import prefetch
 from routepool.persistence import latest_checkpoint
-from routepool.training import EpochReport, Fitted, Hook, InterruptedTrainingError, StepReport, loop
+from routepool.training import Fitted, Hook, InterruptedTrainingError, StepReport, loop
 
 STEPS = 8  # of an epoch: 60 texts in batches of at most 8
 
@@ -21,25 +22,6 @@ STEPS = 8  # of an epoch: 60 texts in batches of at most 8
 @pytest.fixture(scope="module")
 def uninterrupted() -> Fitted:
     return planted.train()
-
-
-class Failing(Hook):
-    """A user's hook with a bug."""
-
-    def __init__(self, *, step: int = -1, epoch: int = -1) -> None:
-        self.step, self.epoch = step, epoch
-
-    def on_step(self, report: StepReport) -> None:
-        if report.step == self.step:
-            raise ZeroDivisionError
-
-    def on_epoch(self, report: EpochReport) -> None:
-        if report.epoch == self.epoch:
-            raise ZeroDivisionError
-
-
-def resumed(run: Path, **settings: float | str) -> Fitted:
-    return planted.train(planted.tiny(**settings), run=run, checkpoint=latest_checkpoint(run))
 
 
 def test_the_same_seed_gives_the_same_weights_whatever_was_drawn_before(uninterrupted: Fitted) -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.checks import between, one_of
-from routepool.layers.aggregation.base import Aggregator, register
+from routepool.layers.aggregation.base import Aggregator, Parts, register
 from routepool.layers.aggregation.masking import masked_softmax
 from routepool.settings import LARGEST
 
@@ -24,6 +24,8 @@ class SelfAttention(Aggregator):
     (torch.Size([2, 4]), torch.Size([2, 3, 1]))
     """
 
+    parts = Parts(share_of="text")
+
     def __init__(self, in_features: int, *, form: str = "paper") -> None:
         super().__init__(in_features, out_features=in_features)
         released = one_of("form", form, ("paper", "released")) == "released"
@@ -39,10 +41,15 @@ class SelfAttention(Aggregator):
             nn.init.zeros_(self.projection.bias)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        if self.projection is not None:
-            states = self.projection(states).tanh()
+        states = self._read(states)
         weights = _attend(self.query.expand(states.shape[0], -1), states, mask)
         return _weighted_sum(weights, states), weights.unsqueeze(-1)
+
+    def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+        return super().terms(self._read(states), mask, weights)
+
+    def _read(self, states: Tensor) -> Tensor:
+        return states if self.projection is None else self.projection(states).tanh()
 
 
 @register("structured-attention")
@@ -61,7 +68,7 @@ class StructuredAttention(Aggregator):
 
     def __init__(self, in_features: int, *, rows: int = 5, attention_size: int = 350) -> None:
         super().__init__(in_features, out_features=in_features * between("rows", rows, 1, 1000))
-        self.units = rows
+        self.parts = Parts(rows, "row", share_of="text")
         self.hidden = nn.Linear(in_features, between("attention_size", attention_size, 1, LARGEST), bias=False)
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()
@@ -92,6 +99,8 @@ class MultiHopAttention(Aggregator):
     >>> vector.shape, weights.shape
     (torch.Size([2, 4]), torch.Size([2, 3, 1]))
     """
+
+    parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, hops: int = 3) -> None:
         super().__init__(in_features, out_features=in_features)

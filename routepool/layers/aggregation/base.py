@@ -2,6 +2,8 @@
 
 # B batch  T tokens  D features  M units of weight (1, attention rows, capsules)
 
+from typing import Literal, NamedTuple
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -11,6 +13,18 @@ from routepool.layers.contract import check_states
 from routepool.settings import AGGREGATORS
 
 register = AGGREGATORS.register
+
+
+class Parts(NamedTuple):
+    """What an aggregator's vector is made of, and what its weights are shares of."""
+
+    number: int = 1  # of equal size, one behind the other; there are as many weights of each token
+    name: str = "vector"  # what one is called: capsule, row
+    share_of: Literal["text", "word", "nothing"] = "nothing"
+    """The axis over which weights sum to 1.
+
+    text: each part's over the tokens. word: each token's over the parts. nothing: they do not.
+    """
 
 
 class Aggregator(nn.Module):
@@ -34,7 +48,8 @@ class Aggregator(nn.Module):
     """
 
     pass_cost = 64  # of a call, in tokens it could read instead: by it a level groups rows of near-equal length
-    units = 1  # parts of equal size that the vector is made of: capsules, rows of attention
+    parts = Parts()
+    iterations = 1  # rounds in which the weights come about; `rounds` gives those of each
 
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
@@ -61,3 +76,23 @@ class Aggregator(nn.Module):
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The arithmetic of `forward`: padding is finite here, but not zero; give it a weight of 0."""
         raise NotImplementedError
+
+    def rounds(self, states: Tensor, mask: Tensor) -> list[Tensor]:
+        """The weights (B, T, M) of each round, the last ones being those of `forward`."""
+        return [self(states, mask)[1]]
+
+    def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+        """What each token brings to each part (B, T, M, C), 0 on padding: the terms of a sum over the tokens.
+
+        Here its weight times its state; one whose vector is another sum says so here, for explanations to be right.
+
+        Args:
+            states: (B, T, D); what padding holds is ignored.
+            mask: (B, T).
+            weights: (B, T, M), those of `forward` or others.
+        """
+        return weights.unsqueeze(-1) * states.masked_fill(~mask.unsqueeze(-1), 0).unsqueeze(2)
+
+    def vector_of(self, sums: Tensor) -> Tensor:
+        """What `forward` makes of the sums of these terms: (B, M, C) -> (B, out_features)."""
+        return sums.flatten(1)

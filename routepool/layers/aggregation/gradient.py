@@ -66,9 +66,9 @@ def _full_precision() -> torch.autocast:
 class LinearRoutingGradient(torch.autograd.Function):
     """Routing with linear messages, and its gradient through all iterations.
 
-    The numbers are autograd's (tests/layers/test_routing.py). States (B, T, D) and weights (M, C, D) are used 2 x iterations
-    - 1 times: the gradient of the states is one product, that of the weights is added up in place. Such a gradient has
-    no gradient of its own: where one is asked for, autograd computes the first one again.
+    The numbers are autograd's, as tests show. States (B, T, D) and weights (M, C, D) are used 2 x iterations - 1 times:
+    the gradient of the states is one product, that of the weights is added up in place. Such a gradient has no gradient
+    of its own: where one is asked for, autograd computes the first one again.
     """
 
     @staticmethod

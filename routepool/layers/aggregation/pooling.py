@@ -4,8 +4,9 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from routepool.layers.aggregation.base import Aggregator, register
+from routepool.layers.aggregation.base import Aggregator, Parts, register
 from routepool.layers.aggregation.masking import masked_max, mean_weights
 
 
@@ -20,12 +21,20 @@ class MaxPooling(Aggregator):
     ([[3.0, 5.0]], [[0.5, 0.5]])
     """
 
+    parts = Parts(share_of="text")
+
     def __init__(self, in_features: int) -> None:
         super().__init__(in_features, out_features=in_features)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         vector = masked_max(states, mask)
         return vector, _share_of_maxima(states.detach(), mask, vector.detach())
+
+    def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+        """A token brings those features whose maximum it holds."""
+        states = states.masked_fill(~mask.unsqueeze(-1), 0)
+        holds = _at_maximum(states, mask, masked_max(states, mask))
+        return (functional.normalize(holds.to(states.dtype), p=1, dim=1) * states).unsqueeze(2)
 
 
 @register("mean")
@@ -37,6 +46,8 @@ class MeanPooling(Aggregator):
     ([[2.0, 2.5]], [[0.5, 0.5]])
     """
 
+    parts = Parts(share_of="text")
+
     def __init__(self, in_features: int) -> None:
         super().__init__(in_features, out_features=in_features)
 
@@ -45,8 +56,12 @@ class MeanPooling(Aggregator):
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1), weights.unsqueeze(-1)
 
 
+def _at_maximum(states: Tensor, mask: Tensor, maxima: Tensor) -> Tensor:
+    return (states == maxima.unsqueeze(1)) & mask.unsqueeze(-1)
+
+
 def _share_of_maxima(states: Tensor, mask: Tensor, maxima: Tensor) -> Tensor:
-    at_maximum = ((states == maxima.unsqueeze(1)) & mask.unsqueeze(-1)).to(torch.float32)
+    at_maximum = _at_maximum(states, mask, maxima).to(torch.float32)
     one_over_ties = 1 / at_maximum.sum(1).clamp(min=1)
     share = torch.bmm(at_maximum, one_over_ties.unsqueeze(-1)) / states.shape[-1]
     return share.to(states.dtype)

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from routepool.checks import between, one_of
-from routepool.layers.aggregation.base import Aggregator, register
+from routepool.layers.aggregation.base import Aggregator, Parts, register
 from routepool.layers.aggregation.gradient import route_linearly
 from routepool.layers.aggregation.masking import finite_padding, wide_type
 from routepool.layers.aggregation.messages import LinearMessages, Messages, TanhMessages
 from routepool.layers.aggregation.rounds import CAPSULES, TOKENS, Algorithm, Round
+from routepool.layers.aggregation.squashing import capsules_of
 from routepool.layers.contract import check_states
 from routepool.settings import LARGEST
 
@@ -60,7 +61,8 @@ class _Routing(Aggregator):
     ) -> None:
         size = between("capsules", capsules, 1, 1000) * between("capsule_size", capsule_size, 1, LARGEST)
         super().__init__(in_features, out_features=size)
-        self.capsules = self.units = capsules
+        self.capsules = capsules
+        self.parts = Parts(capsules, "capsule", share_of="word" if self.axis == CAPSULES else "text")
         self.capsule_size = capsule_size
         self.iterations = between("iterations", iterations, 1, 100)
         self.messages = one_of("messages", messages, ("linear", "tanh"))
@@ -84,21 +86,34 @@ class _Routing(Aggregator):
             parameters = (self.weight, self.bias, self.length)
             capsules, coupling = route_linearly(wide, *parameters, mask.unsqueeze(1), self._algorithm())
         else:
-            last = self.rounds(self._messages(states), mask.unsqueeze(1))[-1]
+            last = self.route(self._messages(states), mask.unsqueeze(1))[-1]
             capsules, coupling = last.capsules, last.coupling
         return capsules.flatten(1), self._per_token(coupling)
 
     def trace(self, states: Tensor, mask: Tensor | None = None) -> list[Iteration]:
         """Coupling, logits and capsules of every iteration, the last one being what `forward` returns."""
         mask = check_states(states, mask, self.in_features)
-        rounds = self.rounds(self._messages(finite_padding(states, mask)), mask.unsqueeze(1))
+        rounds = self.route(self._messages(finite_padding(states, mask)), mask.unsqueeze(1))
         logits = [self._per_token(each.logits).masked_fill(~mask.unsqueeze(-1), 0) for each in rounds]
         return [
             Iteration(self._per_token(each.coupling), of_round, each.capsules)
             for each, of_round in zip(rounds, logits, strict=True)
         ]
 
-    def rounds(self, messages: Messages, real: Tensor) -> list[Round]:
+    def rounds(self, states: Tensor, mask: Tensor) -> list[Tensor]:
+        return [each.coupling for each in self.trace(states, mask)]
+
+    def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+        """Its coupling times its message W h + b, or the tanh of that."""
+        states = states.masked_fill(~mask.unsqueeze(-1), 0)
+        messages = torch.einsum("btd,mcd->btmc", states, self.weight) + self.bias
+        terms = weights.unsqueeze(-1) * (messages.tanh() if self.messages == "tanh" else messages)
+        return terms / weights.sum(1).clamp(min=1)[:, None, :, None] if self.average else terms
+
+    def vector_of(self, sums: Tensor) -> Tensor:
+        return capsules_of(sums, length=self.length).flatten(1)
+
+    def route(self, messages: Messages, real: Tensor) -> list[Round]:
         """Algorithm 1 for a mask (B, 1, T)."""
         return self._algorithm().rounds(messages, real, self.length)
 

@@ -112,7 +112,7 @@ def test_several_labels_are_served(tmp_path: Path) -> None:
     with serving(tmp_path / "run") as server:
         results = server.post("/predict", {"texts": TEXTS}).json["results"]
         assert [tuple(result["labels"]) for result in results] == expected
-        assert server.get("/labels").json["iterations"] is None
+        assert server.get("/labels").json["iterations"] == 1
         assert "only routing has rounds" in server.post("/explain", {"text": "a", "rounds": True}).error
 
 
