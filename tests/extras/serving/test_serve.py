@@ -113,7 +113,7 @@ def test_several_labels_are_served(tmp_path: Path) -> None:
         results = server.post("/predict", {"texts": TEXTS}).json["results"]
         assert [tuple(result["labels"]) for result in results] == expected
         assert server.get("/labels").json["iterations"] == 1
-        assert "only routing has rounds" in server.post("/explain", {"text": "a", "rounds": True}).error
+        assert "there are no rounds to show" in server.post("/explain", {"text": "a", "rounds": True}).error
 
 
 def test_a_model_on_a_pretrained_encoder_has_only_the_methods_that_work_on_it(
