@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from routepool.layers.aggregation import Aggregator, MaxPooling, MeanPooling, StandardRouting
 from routepool.layers.encoders import BiGRU, BiLSTM, Encoder
 from routepool.model import Level
-from routepool.training.buffers import kept_buffers
+from routepool.training.process import kept_buffers
 
 HIDDEN = 200
 # Size of the word vectors, and the shortest text of a batch as a share of the longest: batches of near-equal length, as

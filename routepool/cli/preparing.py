@@ -31,8 +31,7 @@ from routepool.files.disk import foreign
 from routepool.persistence import SavedModel, check_free, load
 from routepool.persistence.checkpoints import CHECKPOINTS
 from routepool.settings import OF_LEARNING, Preset, TrainingConfig, change, parse_assignments
-from routepool.training import LOGGERS
-from routepool.training.engine import check_device
+from routepool.training import LOGGERS, check_device
 from routepool.vectors import installed, sources
 
 

@@ -1,8 +1,7 @@
 """Training as it goes, on the screen of the command line."""
 
 from routepool.cli import screen
-from routepool.training import StartReport
-from routepool.training.watching import ProgressBar
+from routepool.training import ProgressBar, StartReport
 
 
 class TrainingScreen(ProgressBar):

@@ -17,8 +17,16 @@ from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.files.locks import sole_process
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
 from routepool.scoring.predictor import of_saved
-from routepool.training import LOGGERS, DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
-from routepool.training.engine import check_device
+from routepool.training import (
+    LOGGERS,
+    DivergedError,
+    Fitted,
+    InterruptedTrainingError,
+    MetricsFile,
+    Task,
+    check_device,
+    fit,
+)
 
 _DOING = "training"  # for others who would
 

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 
 from routepool.cli import screen
-from routepool.training.watching import duration
+from routepool.training import duration
 from routepool.tuning import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
 
 _MOST_ROWS = 20  # that a terminal shows while the search goes on

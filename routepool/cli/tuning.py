@@ -21,8 +21,16 @@ from routepool.cli.trial_table import TrialTable
 from routepool.errors import InputError, MissingPackageError
 from routepool.files.disk import foreign
 from routepool.settings import assign, parse_assignments
-from routepool.training import DivergedError, EpochReport, Hook, InterruptedTrainingError, StartReport, Task, fit
-from routepool.training.engine import check_device
+from routepool.training import (
+    DivergedError,
+    EpochReport,
+    Hook,
+    InterruptedTrainingError,
+    StartReport,
+    Task,
+    check_device,
+    fit,
+)
 from routepool.tuning import (
     DRAWINGS,
     FAILED,

@@ -22,9 +22,7 @@ from routepool.scoring.predictor import Predictor, of_saved
 from routepool.scoring.predictor import load as load_predictor
 from routepool.settings import Preset
 from routepool.text import warn
-from routepool.training import Fitted, InterruptedTrainingError, Task, fit
-from routepool.training.engine import check_device
-from routepool.training.watching import ProgressBar
+from routepool.training import Fitted, InterruptedTrainingError, ProgressBar, Task, check_device, fit
 
 _TYPES = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _READ_BACK: dict[str, Callable[[str], Any]] = {

@@ -1,9 +1,19 @@
 """Examples -> a trained model, as in the paper."""
 
 from routepool.training.fitting import Fitted, Task, fit
-from routepool.training.hooks import LOGGERS, EpochReport, Hook, MetricsFile, StartReport, StepReport
+from routepool.training.hooks import (
+    LOGGERS,
+    EpochReport,
+    Hook,
+    MetricsFile,
+    ProgressBar,
+    StartReport,
+    StepReport,
+    duration,
+)
 from routepool.training.loop import DivergedError, Examples, InterruptedTrainingError, Trainer
 from routepool.training.objective import Objective, balanced_weights
+from routepool.training.process import check_device
 from routepool.training.progress import Progress, learning_rate
 from routepool.training.teaching import Teacher, check_teachers, teacher_logits
 
@@ -18,13 +28,16 @@ __all__ = [
     "MetricsFile",
     "Objective",
     "Progress",
+    "ProgressBar",
     "StartReport",
     "StepReport",
     "Task",
     "Teacher",
     "Trainer",
     "balanced_weights",
+    "check_device",
     "check_teachers",
+    "duration",
     "fit",
     "learning_rate",
     "teacher_logits",

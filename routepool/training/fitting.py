@@ -84,33 +84,27 @@ def fit(
         hooks: watch the training.
         run: where checkpoints go.
         checkpoint: where to take training up.
-        columns: to be remembered by the model.
-        provenance: to be remembered by the model.
-        start: a trained model to go on with: its weights, its words and its shape are taken, not the preset's; only
-            dropout is the preset's. It must have the labels of the task. It stays as it is.
+        columns: of the data, for the model to remember.
+        provenance: likewise.
+        start: a trained model of the task's labels to go on with; it stays as it is. Its weights, words and shape are
+            taken, and of the preset only what concerns learning.
         device: where to compute.
 
     Raises:
-        DivergedError: the loss is no longer a number; its `fitted` is what this function would have returned.
+        DivergedError: the loss is no longer a number; its `fitted` is the best model before, None if there is none.
         InterruptedTrainingError: Ctrl-C or SIGTERM; there is a checkpoint in `run`.
     """
     torch.manual_seed(preset.training.seed)
     new = _new(task, preset) if start is None else _continued(task, preset, start)
-    if preset.training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
-        raise InputError("word_dropout needs a model of words, this one reads the pieces of a pre-trained encoder")
     data = _data(task, preset, new)
     parts = (new.model, data.train, data.dev, data.objective)
     trainer = Trainer(*parts, preset.training, known=new.known, hooks=hooks, run=run, device=device)
-    apart = 0 if data.held is data.dev else len(data.held.encoded)
-    start_report = StartReport(new.coverage, Truncation.of(data.train.encoded), len(data.dev.encoded), apart)
-    for hook in hooks:
-        hook.on_start(start_report)
+    _say_start(hooks, new, data)
     remembered = {"columns": columns, "training": preset.training, "provenance": provenance or {}}
     try:
         trainer.fit(checkpoint)
     except DivergedError as error:
-        if trainer.progress.best_epoch >= 0:
-            error.fitted = _fitted(new, data, trainer.progress, **remembered)
+        error.fitted = _fitted(new, data, trainer.progress, **remembered) if trainer.progress.best_epoch >= 0 else None
         raise
     return _fitted(new, data, trainer.progress, **remembered)
 
@@ -132,6 +126,13 @@ class _Data(NamedTuple):
     dev: Examples
     held: Examples  # to calibrate on
     objective: Objective
+
+
+def _say_start(hooks: Sequence[Hook], new: _Untrained, data: _Data) -> None:
+    apart = 0 if data.held is data.dev else len(data.held.encoded)
+    report = StartReport(new.coverage, Truncation.of(data.train.encoded), len(data.dev.encoded), apart)
+    for hook in hooks:
+        hook.on_start(report)
 
 
 def _fitted(new: _Untrained, data: _Data, progress: Progress, **remembered: Any) -> Fitted:
@@ -197,8 +198,8 @@ def _pretrained(task: Task, preset: Preset) -> _Untrained:
 def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
     if (task.labels, task.multi_label) != (start.labels, start.multi_label):
         raise InputError(
-            f"the model to go on with has {told_labels(start.labels, start.multi_label)}; "
-            f"the new data must have the same, got {told_labels(task.labels, task.multi_label)}"
+            f"the model to go on with has {labels_in_words(start.labels, start.multi_label)}; "
+            f"the new data must have the same, got {labels_in_words(task.labels, task.multi_label)}"
         )
     config = change(start.model_config, **{name: getattr(preset.model, name) for name in OF_LEARNING})
     sizes = {"vocabulary_size": len(start.tokenizer.words), "classes": len(start.labels)}
@@ -207,12 +208,14 @@ def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
     return _Untrained(model, start.tokenizer, config)
 
 
-def told_labels(labels: Sequence[str], multi_label: bool) -> str:
+def labels_in_words(labels: Sequence[str], multi_label: bool) -> str:
     """What a model can answer, for an error."""
     return f"{'any number' if multi_label else 'one'} of the labels {', '.join(labels[:20])}"
 
 
 def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
+    if preset.training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
+        raise InputError("word_dropout needs a model of words, this one reads the pieces of a pre-trained encoder")
     objective = Objective(task.labels, task.multi_label, label_weight=preset.training.label_weight)
 
     def examples(of: Sequence[Example], *, labelled: bool = True) -> Examples:

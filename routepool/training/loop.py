@@ -22,12 +22,10 @@ from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.settings import TrainingConfig
 from routepool.text import Encoded
 from routepool.training.averaging import AveragedWeights
-from routepool.training.buffers import kept_buffers
-from routepool.training.engine import engine, seed_device
 from routepool.training.hooks import EpochReport, Hook, StepReport
-from routepool.training.interruption import StopRequest, stop_requests
 from routepool.training.objective import Objective
 from routepool.training.optimizer import Optimizer
+from routepool.training.process import StopRequest, kept_buffers, products_in, seed_device, stop_requests
 from routepool.training.progress import Progress, learning_rate
 
 WORDS_AT_ONCE = 2**13  # whose states a step holds, whatever the length of the texts and the size of the batch
@@ -95,8 +93,8 @@ class Trainer:
         run: Path | None = None,
         device: str = "cpu",
     ) -> None:
-        self._engine = engine(device=device, precision=config.precision)
-        self.model, self.train, self.dev = model.to(self._engine.device), train, dev
+        self.device = torch.device(device)
+        self.model, self.train, self.dev = model.to(self.device), train, dev
         self.objective, self.config, self.hooks, self.run = objective, config, hooks, run
         self.optimizer = Optimizer(model, config)
         self.average = AveragedWeights(model, config.average_weights) if config.average_weights else None
@@ -184,7 +182,7 @@ class Trainer:
     def _step(self, batch: Batch) -> float:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
-        seed_device(self._engine.device, _seed_of(self.config.seed, progress.epoch, progress.index))
+        seed_device(self.device, _seed_of(self.config.seed, progress.epoch, progress.index))
         value = self._learn(batch)
         if not np.isfinite(value):
             raise DivergedError(
@@ -208,15 +206,14 @@ class Trainer:
             loss = self._loss(part) * (len(part.rows) / len(batch.rows))
             value += loss.item()
             if np.isfinite(value):
-                self._engine.backward(loss)
+                loss.backward()  # type: ignore[no-untyped-call]
         return value
 
     def _loss(self, batch: Batch) -> Tensor:
         ids, mask, targets = (
-            torch.from_numpy(array).to(self._engine.device)
-            for array in (batch.ids, batch.mask, self.train.targets[batch.rows])
+            torch.from_numpy(array).to(self.device) for array in (batch.ids, batch.mask, self.train.targets[batch.rows])
         )
-        with self._engine.autocast():
+        with products_in(self.config.precision, self.device):
             logits = self.model(ids, mask)
         weights, teacher_logits = (self._rows(of, batch) for of in (self.train.weights, self.train.teacher_logits))
         return self.objective.loss(logits.float(), targets, weights, teacher_logits)
@@ -224,7 +221,7 @@ class Trainer:
     def _rows(self, values: NDArray[np.float32] | None, batch: Batch) -> Tensor | None:
         if values is None:
             return None
-        rows: Tensor = torch.from_numpy(values[batch.rows]).to(self._engine.device)
+        rows: Tensor = torch.from_numpy(values[batch.rows]).to(self.device)
         return rows
 
     def _checkpoint_between_steps(self, stop: StopRequest) -> None:

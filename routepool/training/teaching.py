@@ -26,7 +26,7 @@ from routepool.persistence import SavedModel, load
 from routepool.persistence.manifest import MANIFEST
 from routepool.persistence.tensors import parse, stream
 from routepool.scoring.torch_backend import depth_of, logits_of
-from routepool.training.fitting import told_labels
+from routepool.training.fitting import labels_in_words
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,8 @@ def check_teachers(teachers: Sequence[Teacher], labels: Sequence[str], *, multi_
         saved = teacher.saved
         if set(saved.labels) != set(labels) or saved.multi_label != multi_label:
             raise InputError(
-                f"{teacher.name}: the teacher gives {told_labels(saved.labels, saved.multi_label)}; the data must have "
-                f"the same, got {told_labels(labels, multi_label)}; take another teacher or other data"
+                f"{teacher.name}: the teacher gives {labels_in_words(saved.labels, saved.multi_label)}; the data must "
+                f"have the same, got {labels_in_words(labels, multi_label)}; take another teacher or other data"
             )
 
 
@@ -115,28 +115,12 @@ def teacher_logits(
     teachers mean by the same answer is then the same number, and a student need not learn a shift that says nothing.
 
     Args:
-        teachers: one at least.
+        teachers: one at least, such as `Teacher.read("runs/large")`.
         texts: N of them.
         labels: of the student.
         multi_label: a text may have any number of labels.
         folder: where answers are kept, see `Teacher.answers`.
         watch: is handed each teacher's answers as they come, and hands them on.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
-    >>> from routepool.persistence import save
-    >>> from routepool.text import Tokenizer
-    >>> tokenizer = Tokenizer.build(["good film", "bad film"])
-    >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
-    >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
-    >>> saved = SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("neg", "pos"))
-    >>> with TemporaryDirectory() as folder:
-    ...     save(f"{folder}/teacher", saved, card={})
-    ...     teacher_logits(
-    ...         [Teacher.read(f"{folder}/teacher")], ["a film", "good"], ("pos", "neg"), folder=Path(folder)
-    ...     ).shape
-    (2, 2)
     """
     check_teachers(teachers, labels, multi_label=multi_label)
     total = np.zeros((len(texts), len(labels)))

@@ -21,8 +21,7 @@ from routepool.cli.settings import Asked, resolve
 from routepool.datasets import split
 from routepool.errors import InputError
 from routepool.estimator.inputs import read_labels
-from routepool.training import Hook, StepReport, Task, fit
-from routepool.training.watching import ProgressBar
+from routepool.training import Hook, ProgressBar, StepReport, Task, fit
 
 SEVERAL = planted.several(60)
 SETS = [example.labels or () for example in SEVERAL]

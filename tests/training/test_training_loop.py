@@ -25,7 +25,6 @@ from routepool.training import (
     Progress,
     StepReport,
     Trainer,
-    buffers,
     loop,
 )
 
@@ -256,9 +255,9 @@ def test_memory_is_kept_between_steps_under_glibc_alone_and_given_back_after_an_
         def malloc_trim(self, left: int) -> None:
             calls.append((left,))
 
-    monkeypatch.setattr("routepool.training.buffers.ctypes.CDLL", lambda name: Recorder())
-    monkeypatch.setattr("routepool.training.buffers.platform.libc_ver", lambda: (library, ""))
-    with pytest.raises(ZeroDivisionError), buffers.kept_buffers():
+    monkeypatch.setattr("routepool.training.process.ctypes.CDLL", lambda name: Recorder())
+    monkeypatch.setattr("routepool.training.process.platform.libc_ver", lambda: (library, ""))
+    with pytest.raises(ZeroDivisionError), process.kept_buffers():
         raise ZeroDivisionError
     assert [call for call in calls if call[0] == -4] == expected
     assert calls[-1:] == ([(0,)] if library else [])

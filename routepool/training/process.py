@@ -1,0 +1,102 @@
+"""What training asks of the process: a device and its random numbers, memory, and a warning before it is stopped."""
+
+import ctypes
+import platform
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+from routepool.errors import InputError
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # of malloc.h
+_NEVER = 2**31 - 1
+# Where glibc's own adjustment arrives after a few large buffers; touching it once ends that adjustment.
+_AFTERWARDS = ((_MMAP_MAX, 65_536), (_MMAP_THRESHOLD, 32 * 2**20), (_TRIM_THRESHOLD, 64 * 2**20))
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that torch cannot use here."""
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        raise InputError(f"device {name} cannot be used here ({error!s:.100}); use cpu") from error
+
+
+def seed_device(device: torch.device, number: int) -> None:
+    """Start the random numbers of the processor, and of another device that computes, from there.
+
+    `torch.manual_seed` gives the same numbers, but writes down a stack trace for every kind of device that is absent.
+
+    >>> seed_device(torch.device("cpu"), 7)
+    >>> here = torch.rand(3)
+    >>> bool((here == torch.rand(3, generator=torch.Generator().manual_seed(7))).all())
+    True
+    """
+    if device.type == "cpu":
+        torch.default_generator.manual_seed(number)
+    else:
+        torch.manual_seed(number)
+
+
+def products_in(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """The products inside the model in full precision, or in bf16; weights, loss and optimiser stay full."""
+    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+
+
+@contextmanager
+def kept_buffers() -> Iterator[None]:
+    """Let freed memory stay with the process meanwhile; afterwards what is free goes back to the system.
+
+    A step takes and frees the same hundreds of megabytes as the one before. glibc hands large buffers back each time,
+    and the system clears every page of the next, which costs more the longer the texts are; the peak is somewhat higher
+    for it. With any other C library nothing is done.
+    """
+    library = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
+    if library is None:
+        yield
+        return
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, _NEVER)
+    try:
+        yield
+    finally:
+        for name, value in _AFTERWARDS:
+            library.mallopt(name, value)
+        library.malloc_trim(0)
+
+
+class StopRequest(threading.Event):
+    """An event that remembers the signal that set it."""
+
+    number: int = signal.SIGINT
+
+
+@contextmanager
+def stop_requests() -> Iterator[StopRequest]:
+    """An event that Ctrl-C and SIGTERM set: the step under way is finished first. A second one ends at once."""
+    stop = StopRequest()
+    if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
+        yield stop
+        return
+    before: dict[signal.Signals, Any] = {}
+
+    def ask(number: int, frame: object) -> None:
+        stop.number = number
+        stop.set()
+        _restore(before)
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        before[name] = signal.signal(name, ask)
+    try:
+        yield stop
+    finally:
+        _restore(before)
+
+
+def _restore(handlers: dict[signal.Signals, Any]) -> None:
+    for name, handler in handlers.items():
+        signal.signal(name, handler)
