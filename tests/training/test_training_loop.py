@@ -26,6 +26,7 @@ from routepool.training import (
     StepReport,
     Trainer,
     loop,
+    process,
 )
 
 TABLE = "levels.0.embedding.weight"
