@@ -1,10 +1,20 @@
-"""Name -> class tables: how a setting names an encoder or an aggregator, and can never name a module."""
+"""Name -> class tables: how a setting names an encoder or an aggregator, and can never name a module.
+
+A class of your own is named like one of routepool's. Its module registers it, and is imported by `--plugin MODULE`, by
+your own `import`, or when its name is asked for, if the package it is in declares the name as an entry point:
+
+    [project.entry-points."routepool.plugins"]
+    sum = "my_layers"
+"""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.metadata import entry_points, packages_distributions, version
 from typing import Generic, NamedTuple, TypeVar
 
 from routepool.errors import InputError, MissingPackageError, unknown
+
+PLUGINS = "routepool.plugins"  # the group of entry points: the name of a registered class -> the module it is in
 
 T = TypeVar("T")
 
@@ -17,7 +27,7 @@ class Extra(NamedTuple):
 
 
 class Registry(Generic[T]):
-    """One table of named things, filled by a decorator and, on a miss, by a file of `routepool.extras`.
+    """One table of named things, filled by a decorator and, on a miss, by a file of `routepool.extras` or a plugin.
 
     >>> shapes = Registry[type]("shape")
     >>> @shapes.register("round")
@@ -51,9 +61,10 @@ class Registry(Generic[T]):
         return sorted(self._entries.keys() | self._extras.keys())
 
     def __getitem__(self, name: str) -> T:
-        self._fill()
-        if name not in self._entries and name in self._extras:
-            self._import(self._extras[name])
+        if name not in self._entries:
+            self._fill()
+        if name not in self._entries:
+            self._import(name)
         if name not in self._entries:
             raise unknown(self.kind, name, self.names())
         return self._entries[name]
@@ -63,10 +74,47 @@ class Registry(Generic[T]):
         if home is not None:
             import_module(home)
 
-    def _import(self, extra: Extra) -> None:
-        try:
-            import_module(extra.module)
-        except ModuleNotFoundError as error:
-            raise MissingPackageError(
-                f'this {self.kind} needs the package {error.name!r}: pip install "routepool[{extra.extra}]"'
-            ) from error
+    def _import(self, name: str) -> None:
+        """What is known to register the name: a part of routepool, else an installed package that says so."""
+        if name in self._extras:
+            module, extra = self._extras[name]
+            try:
+                import_module(module)
+            except ModuleNotFoundError as error:
+                raise MissingPackageError(
+                    f'this {self.kind} needs the package {error.name!r}: pip install "routepool[{extra}]"'
+                ) from error
+            return
+        for point in entry_points(group=PLUGINS, name=name):
+            import_plugin(point.value)
+
+
+def import_plugin(module: str) -> None:
+    """Import a module of the user's, so that the classes it registers can be named.
+
+    >>> import_plugin("no_such_module")
+    Traceback (most recent call last):
+    routepool.errors.InputError: plugin no_such_module: there is no module of that name; install it, or go to its folder
+    """
+    try:
+        import_module(module)
+    except Exception as error:  # whatever a user's module may raise
+        if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
+            why = "there is no module of that name; install it, or go to its folder"
+        else:
+            why = f"it cannot be imported ({type(error).__name__}: {error!s:.200}); correct it"
+        raise InputError(f"plugin {module}: {why}") from error
+
+
+def origin_of(entry: type) -> str | None:
+    """Where a registered class comes from if not from routepool: its name, and the package that brings it.
+
+    >>> from collections import Counter
+    >>> origin_of(Registry), origin_of(Counter)
+    (None, 'collections.Counter')
+    """
+    top = entry.__module__.partition(".")[0]
+    if top == __name__.partition(".")[0]:
+        return None
+    brought_by = [f"{name} {version(name)}" for name in packages_distributions().get(top, ())[:1]]
+    return " of ".join([f"{entry.__module__}.{entry.__qualname__}", *brought_by])
