@@ -6,11 +6,12 @@ DATA := $(abspath ../shared/data)
 export ROUTEPOOL_DATA ?= $(if $(wildcard $(DATA)),$(DATA))
 WORKERS ?= 2
 
-.PHONY: help install demo check test property kill-test load-test benchmark reproduce reproduce-quick system format clean
+.PHONY: help install demo check test research property kill-test load-test benchmark reproduce reproduce-quick system format clean
 
 help:
 	@echo "make demo       install into .venv, train routing and three baselines, show which word went where"
 	@echo "make test       install into .venv, lint, type-check, run the tests"
+	@echo "make research   run the tests of the experiments in reproduce/"
 	@echo "make property   the property tests with 1,000 cases each"
 	@echo "make kill-test  kill training 20 times, resume it, compare every bit"
 	@echo "make load-test  load a server, overload it, stop it 20 times, send it 2,000 made-up requests"
@@ -50,7 +51,10 @@ check: install
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) -m "not research"
+
+research: install
+	$(BIN)/pytest -n $(WORKERS) -m research
 
 property: install
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(WORKERS) tests/layers/test_aggregation_contract.py tests/layers/test_encoding.py tests/layers/test_routing.py tests/layers/test_grouping.py tests/test_model.py

@@ -21,6 +21,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m reproduce", description=__doc__)
     parser.add_argument("--list", action="store_true", help="the runs and hours left, and nothing else")
     parser.add_argument("--report", action="store_true", help="tables and figures from the results there are")
+    parser.add_argument("--pictures", action="store_true", help="draw the figures anew, too, as for a release")
     parser.add_argument("--check", action="store_true", help="fail if docs/reproduction.md is not what the results say")
     parser.add_argument("--timing", action="store_true", help="time epochs in turn, with a core left free for it")
     parser.add_argument("--quick", action="store_true", help="a fraction, in a folder that is thrown away")
@@ -44,7 +45,7 @@ def main() -> int:
         if asked.list:
             return 0
         failed = make(farm, asked)
-    full_report().write()
+    full_report().write(pictures=asked.pictures)
     return len(failed)
 
 

@@ -57,7 +57,7 @@ class Farm:
                 while waiting and len(going) < self.workers:
                     run = waiting.pop(0)
                     if self.missing([run]):  # another farm may have made it since
-                        going[run] = self._begin(run)
+                        going[run] = self.begin(run)
                 time.sleep(0.2)
                 for run, process in list(going.items()):
                     if process.poll() is not None:
@@ -71,7 +71,8 @@ class Farm:
                 process.wait()
         return failed
 
-    def _begin(self, run: Run) -> "subprocess.Popen[bytes]":
+    def begin(self, run: Run) -> "subprocess.Popen[bytes]":
+        """Start a run in a process of its own."""
         if not os.environ.get("ROUTEPOOL_DATA"):
             raise InputError("the runs read their data from a folder; set ROUTEPOOL_DATA to it")
         where = ["--results", str(self.results), "--ledger", str(self.ledger)]

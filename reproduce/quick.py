@@ -31,7 +31,7 @@ def work_quickly(folder: Path, runs: Sequence[Run]) -> Path:
         execute(run, results, Ledger(ledger), at_most=ROWS)
     write_gold(results, (run.data for run in runs if run.scored), at_most=ROWS)
     report = Report(Results(results, runs), ledger, folder / "reproduction.md", folder / "explain")
-    report.write()
+    report.write(pictures=True)
     return report.page
 
 

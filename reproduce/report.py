@@ -48,10 +48,11 @@ class Report:
     page: Path = PAGE
     explained: Path = EXPLAINED
 
-    def write(self) -> None:
-        """The page and its pictures."""
+    def write(self, *, pictures: bool) -> None:
+        """The page, and its pictures where they are asked for: they are drawn anew at a release."""
         self.page.parent.mkdir(parents=True, exist_ok=True)
-        draw_all(self.results, self.page.with_suffix(""))
+        if pictures:
+            draw_all(self.results, self.page.with_suffix(""))
         self.page.write_text(self.text(), encoding="utf-8")
 
     def is_current(self) -> bool:

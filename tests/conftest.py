@@ -25,6 +25,13 @@ settings.register_profile("thorough", suite, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What lies in a folder `reproduce`, here or beside the package, is research."""
+    for item in items:
+        if "reproduce" in item.path.relative_to(item.config.rootpath).parts:
+            item.add_marker("research")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A missing system program skips its tests, and fails them under ROUTEPOOL_STRICT=1."""
     for mark in item.iter_markers("system"):

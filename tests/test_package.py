@@ -1,7 +1,12 @@
 """The package as a user meets it: light to import, complete, and honest about what is missing."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,8 @@ from routepool.errors import InputError, MissingPackageError, UnknownNameError
 from routepool.registry import Extra, Registry
 
 pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "routepool"
 
 
 def run(code: str) -> str:
@@ -22,8 +29,31 @@ def run(code: str) -> str:
     ["routepool", "routepool.settings", "routepool.text", "routepool.datasets", "routepool.vectors"],
 )
 def test_light_modules_do_not_import_the_heavy_packages(module: str) -> None:
-    heavy = run(f"import sys, {module}; print([m for m in ('torch', 'accelerate', 'sklearn') if m in sys.modules])")
+    heavy = run(f"import sys, {module}; print([m for m in ('torch', 'sklearn') if m in sys.modules])")
     assert heavy.strip() == "[]"
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The packages that a file imports, at once or when something is called."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_outside_extras_only_what_every_installation_has_is_imported() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    needed = {re.split(r"[^\w-]", one)[0].lower().replace("_", "-") for one in declared}
+    brought = {
+        package
+        for package, distributions in packages_distributions().items()
+        if needed & {name.lower().replace("_", "-") for name in distributions}
+    }
+    known = brought | sys.stdlib_module_names | {"routepool"}
+    files = [file for file in PACKAGE.rglob("*.py") if "extras" not in file.relative_to(PACKAGE).parts]
+    assert len(files) > 50
+    assert {(str(file), name) for file in files for name in imported(file) if name not in known} == set()
 
 
 @pytest.mark.parametrize("name", routepool.__all__)

@@ -221,13 +221,13 @@ def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
     def examples(of: Sequence[Example], *, labelled: bool = True) -> Examples:
         return _examples(of, new.tokenizer, objective, new.config.depth, labelled=labelled)
 
-    stopping, calibrating = _dev_parts(task.dev, preset)
+    stopping, calibrating = dev_parts(task.dev, preset)
     train, dev = examples(task.train, labelled=task.teacher_logits is None), examples(stopping)
     held = dev if calibrating is stopping else examples(calibrating)
     train = replace(train, teacher_logits=task.teacher_logits)
     weights_of_texts = _weights_of_phrases(task.train, preset) if task.weights is None else task.weights
     if weights_of_texts is not None:
-        train = replace(train, weights=_mean_of_one(weights_of_texts))
+        train = replace(train, weights=mean_of_one(weights_of_texts))
     if task.class_weights is not None:
         weights = torch.tensor([float(task.class_weights.get(label, 1)) for label in task.labels])
         objective = replace(objective, weights=weights)
@@ -246,7 +246,7 @@ def _weights_of_phrases(examples: Sequence[Example], preset: Preset) -> list[flo
     return [weight if example.is_phrase else 1.0 for example in examples]
 
 
-def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
+def mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
     """The same ratios, so that an epoch's loss is that of a set in which each text stands as often as it weighs."""
     values = np.asarray(weights, dtype=np.float64)
     values = np.ldexp(values, -np.frexp(values.max())[1])  # exact; the sum of very large ones would not be finite
@@ -254,7 +254,7 @@ def _mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
     return scaled
 
 
-def _dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:
+def dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:
     """Texts to stop by and texts to calibrate on: different ones, unless all of dev is to do both."""
     if not dev:
         raise InputError("training needs a dev set to know when to stop, got an empty one")

@@ -103,8 +103,8 @@ class Trainer:
         self.best = _copy(model)
         self._frozen = known if known is None or config.frozen_rows == "known" else ~known
         lengths = [length_of(text, self.depth) for text in train.encoded]
-        self._bucket = SlidingBucket(lengths, seed=config.seed, replacement=config.replacement)
-        self._steps = config.epochs * self._bucket.number(config.batch_size)
+        self.bucket = SlidingBucket(lengths, seed=config.seed, replacement=config.replacement)
+        self._steps = config.epochs * self.bucket.number(config.batch_size)
 
     def fit(self, checkpoint: Checkpoint | None = None) -> Progress:
         """Train to the end, from the beginning or from a checkpoint."""
@@ -174,8 +174,8 @@ class Trainer:
 
     def _batches(self) -> Iterator[Batch]:
         epoch, schedule = self.progress.epoch, self.progress.schedule
-        for index in range(self.progress.index, self._bucket.number(schedule.batch_size)):
-            rows = self._bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
+        for index in range(self.progress.index, self.bucket.number(schedule.batch_size)):
+            rows = self.bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
             batch = Batch.of(self.train.encoded, rows, self.depth)
             yield forget_words(batch, self.config.word_dropout, seed=self.config.seed, epoch=epoch, index=index)
 
@@ -193,7 +193,7 @@ class Trainer:
         with nullcontext() if self.average is None else self.average.following():
             self.optimizer.step(rate)
         self.progress = progress.after_step()
-        number = self._bucket.number(progress.schedule.batch_size)
+        number = self.bucket.number(progress.schedule.batch_size)
         report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
         for hook in self.hooks:
             hook.on_step(report)

@@ -37,11 +37,11 @@ class Optimizer:
         if self.embedding is not None:
             table = dense.pop(TABLE)
             dense |= {} if sparse else {TABLE: table}
-        self._dense = dense
-        self._penalised = [p for name, p in dense.items() if self._is_penalised(name)]
+        self.dense = dense
+        self.penalised = [p for name, p in dense.items() if self._is_penalised(name)]
         scales = rate_scales(model, config)
         groups = [{"params": some, "scale": scale} for scale, some in _by_scale(dense.values(), scales).items()]
-        self._adam = torch.optim.Adam(groups, lr=config.learning_rate, fused=True)
+        self.adam = torch.optim.Adam(groups, lr=config.learning_rate, fused=True)
         self._lazy = LazyAdam(self.embedding.weight) if self.embedding is not None and sparse else None
 
     def _is_penalised(self, name: str) -> bool:
@@ -58,18 +58,18 @@ class Optimizer:
         """Apply the gradients and forget them."""
         if self._lazy is not None:
             self._lazy.step(rate, clip=self.config.clip)
-        learning = [parameter for parameter in self._dense.values() if parameter.grad is not None]
+        learning = [parameter for parameter in self.dense.values() if parameter.grad is not None]
         if not learning:
             return
         self._add_penalty()
         nn.utils.clip_grad_value_(learning, self.config.clip)
-        for group in self._adam.param_groups:
+        for group in self.adam.param_groups:
             group["lr"] = rate * group["scale"]
-        self._adam.step()
-        self._adam.zero_grad(set_to_none=True)
+        self.adam.step()
+        self.adam.zero_grad(set_to_none=True)
 
     def _add_penalty(self) -> None:
-        learning = [parameter for parameter in self._penalised if parameter.grad is not None]
+        learning = [parameter for parameter in self.penalised if parameter.grad is not None]
         if self.config.l2 == 0 or not learning:
             return
         gradients = [parameter.grad for parameter in learning]
@@ -87,7 +87,7 @@ class Optimizer:
         """The moments, by names that a checkpoint can hold."""
         dense = {
             f"dense.{index}.{key}": value
-            for index, state in self._adam.state_dict()["state"].items()
+            for index, state in self.adam.state_dict()["state"].items()
             for key, value in state.items()
         }
         lazy = {} if self._lazy is None else self._lazy.tensors()
@@ -104,7 +104,7 @@ class Optimizer:
             else:
                 index, key = key.split(".", 1)
                 dense.setdefault(int(index), {})[key] = tensor
-        self._adam.load_state_dict({**self._adam.state_dict(), "state": dense})
+        self.adam.load_state_dict({**self.adam.state_dict(), "state": dense})
         if self._lazy is not None:
             self._lazy.load(lazy)
 

@@ -91,7 +91,7 @@ def test_the_next_student_finds_the_answers(
         raise AssertionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Teacher, "_compute", refuse)
+        patch.setattr(Teacher, "compute", refuse)
         succeed(*distil, "--out", tmp_path / "second", "--seed", "1")
         unlabelled.write_text("a warm film\n", encoding="utf-8")
         with pytest.raises(AssertionError):

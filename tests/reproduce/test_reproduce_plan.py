@@ -145,7 +145,7 @@ def test_the_runs_end_with_the_farm(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Farm, "_begin", begin)
+    monkeypatch.setattr(Farm, "begin", begin)
     monkeypatch.setattr("reproduce.farming.time.sleep", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Farm(tmp_path, tmp_path / "ledger.csv", workers=2).work(planned("table-3")[:3])
@@ -164,7 +164,7 @@ def test_a_run_that_another_farm_has_made_meanwhile_is_not_made_again(
         return subprocess.Popen([sys.executable, "-c", ""])
 
     write_gold(tmp_path, ["sst2"], texts=20)
-    monkeypatch.setattr(Farm, "_begin", begin)
+    monkeypatch.setattr(Farm, "begin", begin)
     assert Farm(tmp_path, tmp_path / "ledger.csv").work(runs) == []
     assert begun == [runs[0], runs[2]]
 

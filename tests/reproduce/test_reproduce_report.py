@@ -173,7 +173,7 @@ def test_results_of_other_texts_are_refused(tmp_path: Path) -> None:
 
 def test_every_picture_is_drawn(tmp_path: Path) -> None:
     report = made(tmp_path, lambda run: 0.8, [*only(RUNS, "routing", "three-capsules"), *figure_2_runs()])
-    report.write()
+    report.write(pictures=True)
     folder = tmp_path / "reproduction"
     pictures = {"curves.png", "figure-2.png", "table-4.html", "table-4.png"}
     assert {path.name for path in folder.iterdir()} == pictures

@@ -114,6 +114,6 @@ def test_every_setting_is_finite(group: Any, name: str, value: float) -> None:
 
 
 def test_weights_of_texts_however_large_keep_their_ratios() -> None:
-    from routepool.training.fitting import _mean_of_one
+    from routepool.training.fitting import mean_of_one
 
-    np.testing.assert_array_equal(_mean_of_one([1e308, 1e308, 1e308, 5e307]), _mean_of_one([2, 2, 2, 1]))
+    np.testing.assert_array_equal(mean_of_one([1e308, 1e308, 1e308, 5e307]), mean_of_one([2, 2, 2, 1]))

@@ -33,13 +33,13 @@ def written(folder: Path, saved: SavedModel) -> Path:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts a teacher really answered, call by call."""
     calls: list[int] = []
-    compute = Teacher._compute
+    compute = Teacher.compute
 
     def watch(self: Teacher, texts: Sequence[str]) -> teaching.Floats:
         calls.append(len(texts))
         return compute(self, texts)
 
-    monkeypatch.setattr(Teacher, "_compute", watch)
+    monkeypatch.setattr(Teacher, "compute", watch)
     return calls
 
 

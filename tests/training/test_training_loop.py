@@ -146,7 +146,7 @@ def test_the_error_names_rows_of_the_batch() -> None:
     poison = Poison(0)
     trainer, _ = scripted([], hooks=[poison])
     poison.model = trainer.model
-    rows = trainer._bucket.rows(0, 1, batch_size=8, window=16)
+    rows = trainer.bucket.rows(0, 1, batch_size=8, window=16)
     with pytest.raises(DivergedError, match=rf"training rows {', '.join(map(str, rows[:5]))}, \.\.\."):
         trainer.fit()
 

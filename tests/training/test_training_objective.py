@@ -100,7 +100,7 @@ def test_a_model_of_several_labels_learns_planted_words_and_empty_sets() -> None
 
 
 def parts_of_dev(share: float, dev: list[Example]) -> tuple[list[str], list[str]]:
-    stopping, held = fitting._dev_parts(dev, planted.tiny(calibration=share))
+    stopping, held = fitting.dev_parts(dev, planted.tiny(calibration=share))
     return [example.text for example in stopping], [example.text for example in held]
 
 

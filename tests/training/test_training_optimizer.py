@@ -52,7 +52,7 @@ def test_the_penalty_is_part_of_the_gradient_and_added_before_clipping() -> None
         weight.fill_(0.4).view(-1)[0] = -3.0
     gradient = torch.full_like(weight, -0.2)
     caught: list[Tensor] = []
-    optimizer._adam.register_step_pre_hook(lambda *_: caught.append(weight.grad.clone()))  # type: ignore[union-attr]
+    optimizer.adam.register_step_pre_hook(lambda *_: caught.append(weight.grad.clone()))  # type: ignore[union-attr]
     moved(model, optimizer, {WEIGHT: gradient})
     expected = torch.full_like(weight, -0.2 + 2 * 0.25 * 0.4)  # 2 lambda theta: 0 here, where AdamW would still move
     expected.view(-1)[0] = -0.5  # -0.2 + 2 x 0.25 x -3 = -1.7, clipped
@@ -71,15 +71,15 @@ def test_biases_are_penalised_only_under_l2_on_all(on: str, expected: float) -> 
     def look(*_: object) -> None:
         caught.update({name: float(each.grad.max()) for name, each in parameters.items() if each.grad is not None})
 
-    optimizer._adam.register_step_pre_hook(look)
+    optimizer.adam.register_step_pre_hook(look)
     optimizer.step(RATE)
     assert caught == {WEIGHT: 1.0 + 2 * 0.5 * 3.0, BIAS: expected}
 
 
 def test_every_bias_of_the_model_counts_as_one() -> None:
     _, optimizer = model_and_optimizer(l2=0.5, l2_on="weights")
-    penalised = {id(parameter) for parameter in optimizer._penalised}
-    free = {name for name, each in optimizer._dense.items() if id(each) not in penalised}
+    penalised = {id(parameter) for parameter in optimizer.penalised}
+    free = {name for name, each in optimizer.dense.items() if id(each) not in penalised}
     assert free == {
         *(f"levels.0.encoder.{way}.bias_{kind}_l0" for way in ("forwards", "backwards") for kind in ("ih", "hh")),
         "levels.0.aggregator.bias", "head.hidden.bias", "head.output.bias",
