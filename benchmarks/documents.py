@@ -1,6 +1,6 @@
 """Do document models learn? The paper's sum against `average=True` on full-length reviews, from the first step.
 
-python benchmarks/documents.py     rewrites the table and the picture of docs/architecture.md (about 25 minutes)
+python benchmarks/documents.py     rewrites the table and the picture of docs/decisions/2026-11-15-average-for-documents.md (about 25 minutes)
 """
 
 import os
@@ -111,4 +111,6 @@ if __name__ == "__main__":
     norms = norms_at_start(task)
     print(norms, flush=True)
     curves = {run: train(task, *run) for run in RUNS}
-    measure.write_section("documents", [norms, "", *report(curves)], page="architecture.md")
+    measure.write_section(
+        "documents", [norms, "", *report(curves)], page="decisions/2026-11-15-average-for-documents.md"
+    )

@@ -1,6 +1,6 @@
 """What to do with the vectors of words never seen in training, once those of the seen ones have moved. Dev only.
 
-python benchmarks/extra_words.py sst2 glove.6B.100d.txt RUN...     rewrites the table of docs/architecture.md
+python benchmarks/extra_words.py sst2 glove.6B.100d.txt RUN...     rewrites the table of docs/decisions/2026-11-16-words-never-seen.md
 
 Each RUN was trained on the set with those vectors: `routepool train sst2 --preset paper --vectors FILE --seed N`.
 """
@@ -96,4 +96,4 @@ if __name__ == "__main__":
     data_set, file, *runs = sys.argv[1:]
     header = ["seed", "seen words moved by", "dev texts with an unseen word", "unknown", "as they are", "mapped"]
     table = measure.table(header, [compare(data_set, file, run) for run in runs])
-    measure.write_section("extra-words", table, page="architecture.md")
+    measure.write_section("extra-words", table, page="decisions/2026-11-16-words-never-seen.md")

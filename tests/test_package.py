@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -54,6 +55,19 @@ def test_outside_extras_only_what_every_installation_has_is_imported() -> None:
     files = [file for file in PACKAGE.rglob("*.py") if "extras" not in file.relative_to(PACKAGE).parts]
     assert len(files) > 50
     assert {(str(file), name) for file in files for name in imported(file) if name not in known} == set()
+
+
+def test_the_picture_of_the_rooms_is_what_its_script_draws() -> None:
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_architecture.py"))["draw"]()
+    assert (ROOT / "docs" / "architecture.svg").read_text("utf-8") == drawn, "run: python docs/draw_architecture.py"
+
+
+@pytest.mark.parametrize(
+    "page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name
+)
+def test_links_between_the_pages_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("name", routepool.__all__)
