@@ -1,6 +1,6 @@
 """Do document models learn? The paper's sum against `average=True` on full-length reviews, from the first step.
 
-python benchmarks/documents.py     rewrites the table and the picture of docs/decisions/2026-11-15-average-for-documents.md (about 25 minutes)
+python benchmarks/documents.py     rewrites the table of docs/decisions/...-average-for-documents.md (25 minutes)
 """
 
 import os

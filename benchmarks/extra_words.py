@@ -1,6 +1,6 @@
 """What to do with the vectors of words never seen in training, once those of the seen ones have moved. Dev only.
 
-python benchmarks/extra_words.py sst2 glove.6B.100d.txt RUN...     rewrites the table of docs/decisions/2026-11-16-words-never-seen.md
+python benchmarks/extra_words.py sst2 glove.6B.100d.txt RUN...     rewrites the table of its note in docs/decisions
 
 Each RUN was trained on the set with those vectors: `routepool train sst2 --preset paper --vectors FILE --seed N`.
 """

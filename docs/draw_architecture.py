@@ -1,4 +1,4 @@
-"""The picture of docs/architecture.md: the flow of a text, and the rooms of the package, each above those it may import.
+"""The picture of docs/architecture.md: the flow of a text, and the rooms, each above those it may import.
 
 python docs/draw_architecture.py     writes docs/architecture.svg
 
