@@ -30,6 +30,7 @@ from routepool.cli import (
 )
 from routepool.cli.ending import exit_code, signals_raised
 from routepool.cli.options import MultiLabelCommand
+from routepool.cli.plugins import with_plugins
 from routepool.errors import RoutepoolError
 
 logger = logging.getLogger(__name__)
@@ -99,17 +100,17 @@ def options(
     screen.set_up_logging(verbose=verbose)
 
 
-app.command("train", cls=MultiLabelCommand)(train.train)
-app.command("tune", cls=MultiLabelCommand)(tune.tune)
-app.command("distill", cls=MultiLabelCommand)(distill.distill)
-app.command("evaluate")(evaluate.evaluate)
-app.command("predict")(predict.predict)
-app.command("encode")(encode.encode)
-app.command("explain")(explain.explain)
-app.command("serve")(serve.serve)
+app.command("train", cls=MultiLabelCommand)(with_plugins(train.train))
+app.command("tune", cls=MultiLabelCommand)(with_plugins(tune.tune))
+app.command("distill", cls=MultiLabelCommand)(with_plugins(distill.distill))
+app.command("evaluate")(with_plugins(evaluate.evaluate))
+app.command("predict")(with_plugins(predict.predict))
+app.command("encode")(with_plugins(encode.encode))
+app.command("explain")(with_plugins(explain.explain))
+app.command("serve")(with_plugins(serve.serve))
 app.add_typer(data.app, name="data")
-app.command("vectors")(vectors.vectors)
-app.command("presets")(presets.presets)
+app.command("vectors")(with_plugins(vectors.vectors))
+app.command("presets")(with_plugins(presets.presets))
 app.command("demo")(demo.demo)
 
 
