@@ -1,10 +1,10 @@
 """`--plugin MODULE`, which every command takes: the classes of a module of the user's can be named."""
 
-import os
 import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,7 +29,7 @@ def with_plugins(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def plugged(*, plugin: list[str] | None = None, **values: Any) -> None:
         if plugin:
-            sys.path.append(os.getcwd())  # a module in the folder that the user is in need not be installed
+            sys.path.append(str(Path.cwd()))  # a module in the folder that the user is in need not be installed
         for module in plugin or ():
             import_plugin(module)
         command(**values)
