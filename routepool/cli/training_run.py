@@ -9,7 +9,6 @@ import typer
 
 from routepool.cli import report, screen
 from routepool.cli.ending import exit_code
-from routepool.cli.options import SEPARATOR
 from routepool.cli.preparing import Request, check_run_folder, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
@@ -17,6 +16,7 @@ from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.files.locks import sole_process
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
 from routepool.scoring.predictor import of_saved
+from routepool.settings.declarations import SEPARATOR
 from routepool.training import LOGGERS, DivergedError, Fitted, InterruptedTrainingError, MetricsFile, Task, fit
 from routepool.training.engine import check_device
 
