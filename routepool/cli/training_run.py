@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 import typer
 
-from routepool.cli import report, screen
-from routepool.cli.ending import exit_code
+from routepool.cli import exit_code, report, screen
 from routepool.cli.preparing import Request, check_run_folder, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered

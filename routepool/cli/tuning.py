@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 import typer
 
-from routepool.cli import screen
-from routepool.cli.ending import exit_code
+from routepool.cli import exit_code, screen
 from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
 from routepool.cli.record import check_record, refuse_changed

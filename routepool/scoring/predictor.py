@@ -273,9 +273,9 @@ def load(folder: str | os.PathLike[str]) -> Predictor:
 
 @BACKENDS.register(TORCH)
 def _load(folder: str | os.PathLike[str]) -> Predictor:
-    from routepool import persistence  # noqa: PLC0415  `routepool --help` must not wait for torch
+    from routepool.persistence import load as load_model  # noqa: PLC0415  `routepool --help` must not wait for torch
 
-    return of_saved(persistence.load(folder))
+    return of_saved(load_model(folder))
 
 
 def of_saved(saved: "SavedModel") -> Predictor:
