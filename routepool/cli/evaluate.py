@@ -40,7 +40,7 @@ def evaluate(
 
     `routepool evaluate runs/sst2 sst2 --part test --json`
 
-    The columns are those of the training data unless told otherwise.
+    The columns are those of the training data unless others are named.
     """
     if part not in PARTS:
         raise InputError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")

@@ -31,7 +31,7 @@ def predict(
 
     Rows hold the input's line number, the label and its probability, never the text unless --keep. Several labels are
     joined by |. With -k N, label_2 and probability_2 are the second likeliest, and so on. What the model did not read
-    or know of the texts is told at the end, and in JSON lines by each row: unread and known are numbers of words.
+    or know of the texts is said at the end, and in JSON lines by each row: unread and known are numbers of words.
     """
     # Here and not above: `routepool --help` must not wait for it.
     from routepool.scoring import RowLayout, predict_file  # noqa: PLC0415

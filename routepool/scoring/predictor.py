@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _CONFIG = 2**24  # bytes in which a backend is looked for
 
-R = TypeVar("R")
 Floats = NDArray[np.float32]
+Part = tuple[list[Encoded], Floats]  # of a stream: texts, and a row of numbers for each
 
 
 class Predictor:
@@ -41,7 +41,7 @@ class Predictor:
         multi_label: a text may have any number of labels.
         temperature: calibrates the probabilities.
         thresholds: of a multi-label model, one for each label.
-        columns: the data columns it was trained on, used again unless told otherwise.
+        columns: the data columns it was trained on, used again unless others are named.
         saved: the model as a folder holds it, so that it can be saved and shared; an exported one has none.
     """
 
@@ -99,7 +99,7 @@ class Predictor:
 
         Args:
             folder: made if missing.
-            card: what README.md shall tell beside what is known from training, such as `{"license": "mit"}`;
+            card: what README.md shall say beside what is known from training, such as `{"license": "mit"}`;
                 `routepool.persistence.card.render` lists the fields.
             force: replace the model that is there.
         """
@@ -196,15 +196,13 @@ class Predictor:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
-        return self._stream(texts, self.backend.logits, self._predictions)
+        parts = self._parts(texts, self.backend.logits)
+        return (result for part in parts for result in self._predictions(*part))
 
     def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]:
         """One encoding for each text, in their order, in memory that does not grow with their number."""
-
-        def made(encoded: Sequence[Encoded], vectors: Floats) -> Iterable[Encoding]:
-            return map(Encoding, self._parted(vectors, capsules), map(self.tokenizer.reading, encoded))
-
-        return self._stream(texts, self.backend.vectors, made)
+        parts = ((held, self._parted(vectors, capsules)) for held, vectors in self._parts(texts, self.backend.vectors))
+        return (one for held, vectors in parts for one in map(Encoding, vectors, map(self.tokenizer.reading, held)))
 
     def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Floats]:
         """The rows of `encode` one by one, in memory that does not grow with their number; it warns at the end."""
@@ -214,16 +212,10 @@ class Predictor:
             yield encoding.vector
         unread.warn()
 
-    def _stream(
-        self,
-        texts: Iterable[str],
-        compute: Callable[[Sequence[Encoded]], Floats],
-        made: Callable[[Sequence[Encoded], Floats], Iterable[R]],
-    ) -> Iterator[R]:
+    def _parts(self, texts: Iterable[str], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
         if isinstance(texts, str):  # its letters would be taken for texts
             raise InputError("wanted texts one by one, got one string; put it in a list")
-        encoded = self.tokenizer.stream(texts, self.backend.depth)
-        return (result for part in _computed(encoded, compute) for result in made(*part))
+        return _computed(self.tokenizer.stream(texts, self.backend.depth), compute)
 
     def _logits(self, texts: Sequence[str]) -> tuple[list[Encoded], Floats]:
         encoded = self.tokenizer.encode(texts, self.backend.depth)
@@ -244,9 +236,7 @@ class Predictor:
         return vectors.reshape(rows, self.backend.parts, size // self.backend.parts) if capsules else vectors
 
 
-def _computed(
-    texts: Iterable[Encoded], compute: Callable[[Sequence[Encoded]], Floats]
-) -> Iterator[tuple[list[Encoded], Floats]]:
+def _computed(texts: Iterable[Encoded], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
     """What is computed of texts, a part of a buffer after the other, up to the first that is not finite."""
     first = 0
     for held in buffers(texts):
