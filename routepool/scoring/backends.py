@@ -29,7 +29,8 @@ class Backend(Protocol):
         """(N, size) encodings, in the order of the texts."""
 
 
-# What the key `backend` in a folder's config.json says -> what loads such a folder, and checks its files.
+# What the key `backend` in a folder's config.json says -> what loads such a folder, and checks its files. A file of
+# routepool.extras that registers one has a line in `extras` here, by which it is imported when its name is met.
 BACKENDS: "Registry[Callable[[str | os.PathLike[str]], Predictor]]" = Registry("backend")
 
 
