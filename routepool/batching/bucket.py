@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from routepool.batching.padding import Integers, Lengths, table
+from routepool.batching.padding import Integers, Lengths, sort_by_length, table
 from routepool.errors import InputError
 
 
@@ -133,12 +132,6 @@ def shard(rows: Integers, rank: int, world_size: int) -> Integers:
     if not 0 <= rank < world_size:
         raise InputError(f"rank must be from 0 to {world_size - 1}, got {rank!r}")
     return np.array_split(rows, world_size)[rank]
-
-
-def sort_by_length(lengths: Integers, *, ties: NDArray[np.float64] | None = None) -> Integers:
-    """Rows of a table (N, K), shortest first by its first column, then the next; equals by `ties`, else in order."""
-    columns = lengths.T[::-1]  # lexsort has its first key last
-    return np.lexsort(columns if ties is None else (ties, *columns))
 
 
 def _windows(batches: int, together: int, generator: np.random.Generator) -> Integers:

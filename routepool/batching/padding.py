@@ -1,8 +1,9 @@
-"""Texts of different lengths -> one array, and the lengths they are sorted by."""
+"""Texts of different lengths -> one array, and which of them are computed together."""
 
 # B batch  S sentences  T tokens  N texts  K kinds of length: 1 for words, 2 for sentences and words
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,13 @@ from routepool.text import PAD, Encoded
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Lengths = Sequence[int] | Sequence[tuple[int, ...]] | Integers
+
+# Of a batch that is computed without gradients, at most: texts, and words with their padding, of which a BiLSTM of the
+# paper's size holds about 8 kB each while it reads them.
+BATCH, TOKENS = 256, 2**15
+# Texts that come one after the other are sorted by length at most so many at once, and so many words of 12 bytes each,
+# so that long documents fill a buffer before their number does.
+BUFFER, BUFFER_WORDS = 4096, 2**24
 
 
 class Batch(NamedTuple):
@@ -40,6 +48,21 @@ class Batch(NamedTuple):
                [2, 0]])
         """
         return cls(rows, *pad([encoded[row] for row in rows.tolist()], depth))
+
+    @classmethod
+    def by_length(
+        cls, encoded: Sequence[Encoded], depth: int, *, batch_size: int = BATCH, tokens: int = TOKENS
+    ) -> Iterator[Self]:
+        """A whole set, texts of near-equal length together, the longest first.
+
+        >>> from routepool.text import Tokenizer
+        >>> texts = Tokenizer.build(["a b"]).encode(["a", "b a a", "b"])
+        >>> [batch.rows.tolist() for batch in Batch.by_length(texts, depth=1, batch_size=2)]
+        [[1, 2], [0]]
+        """
+        lengths = [length_of(text, depth) for text in encoded]
+        for rows in evaluation_batches(lengths, batch_size=batch_size, tokens=tokens):
+            yield cls.of(encoded, rows, depth)
 
     def parts(self, words: int) -> list[Self]:
         """The batch itself if it has no more real words than that, else parts that have, the longest texts first.
@@ -108,6 +131,59 @@ def pad(encoded: Sequence[Encoded], depth: int) -> tuple[Integers, Mask]:
         sentences = np.array([len(text.lengths) for text in encoded], dtype=np.int64)
         lengths, _ = _spread(_joined([text.lengths for text in encoded]), sentences, fill=0)
     return _spread(_joined([text.ids for text in encoded]), lengths, fill=PAD)
+
+
+def evaluation_batches(lengths: Lengths, *, batch_size: int = BATCH, tokens: int = TOKENS) -> list[Integers]:
+    """Group a set by length, longest first, so that too little memory shows at once.
+
+    Args:
+        lengths: of the texts, numbers or the tuples of `length_of`.
+        batch_size: most texts of a batch.
+        tokens: most words of a batch, padding included; a longer text is a batch of its own.
+
+    Returns:
+        Places of each batch's texts; every text once.
+
+    >>> [rows.tolist() for rows in evaluation_batches([2, 9, 3, 1], batch_size=2, tokens=9)]
+    [[1], [2, 0], [3]]
+    """
+    of_texts = table(lengths)
+    order = sort_by_length(of_texts)[::-1]
+    batches, start, shape = [], 0, [1] * of_texts.shape[1]
+    for place, length in enumerate(of_texts[order].tolist()):
+        rows = place - start
+        wider = [max(pair) for pair in zip(shape, length, strict=True)]
+        if rows == batch_size or (rows and (rows + 1) * prod(wider) > tokens):
+            batches.append(order[start:place])
+            start, wider = place, [max(one, 1) for one in length]
+        shape = wider
+    return [*batches, order[start:]] if len(order) else []
+
+
+def buffers(texts: Iterable[Encoded], *, most: int = BUFFER, words: int = BUFFER_WORDS) -> Iterator[list[Encoded]]:
+    """Texts that come one after the other, some at a time.
+
+    Args:
+        texts: without end, perhaps.
+        most: texts held at once.
+        words: held at once, but for those of the last text.
+    """
+    held: list[Encoded] = []
+    room = words
+    for text in texts:
+        held.append(text)
+        room -= len(text.ids)
+        if len(held) >= most or room <= 0:
+            yield held
+            held, room = [], words
+    if held:
+        yield held
+
+
+def sort_by_length(lengths: Integers, *, ties: NDArray[np.float64] | None = None) -> Integers:
+    """Rows of a table (N, K), shortest first by its first column, then the next; equals by `ties`, else in order."""
+    columns = lengths.T[::-1]  # lexsort has its first key last
+    return np.lexsort(columns if ties is None else (ties, *columns))
 
 
 def table(lengths: Lengths) -> Integers:

@@ -6,7 +6,11 @@ What a command does lies below it, imported when it runs.
 
 import logging
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +32,6 @@ from routepool.cli import (
     tune,
     vectors,
 )
-from routepool.cli.ending import exit_code, signals_raised
 from routepool.cli.options import MultiLabelCommand
 from routepool.cli.plugins import with_plugins
 from routepool.errors import RoutepoolError
@@ -39,10 +42,52 @@ logger = logging.getLogger(__name__)
 # a busy machine, and from each other. Kernels of oneDNN are kept for 64 shapes, not for 1,024: texts have any length.
 _PROCESS = {"OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 BROKEN_PIPE = 141  # what a shell reports of a program ended by this signal
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class TerminatedError(KeyboardInterrupt):
+    """What Ctrl-C is in Python, for another signal: whoever cleans up after the one does so after the other."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def signals_raised() -> Iterator[None]:
+    """Signals that would end the process on the spot are raised as errors; a second one does end it on the spot.
+
+    Those that are ignored, as `nohup` wants it, stay so.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
+        yield
+        return
+    taken = [number for number in _SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise TerminatedError(number)
+
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def exit_code(error: BaseException) -> int:
+    """What a shell reports of a program ended by a signal: 130 for Ctrl-C, 143 for SIGTERM.
+
+    >>> exit_code(KeyboardInterrupt()), exit_code(TerminatedError(signal.SIGTERM))
+    (130, 143)
+    """
+    return 128 + int(getattr(error, "number", signal.SIGINT))
 
 
 class _Commands(TyperGroup):
-    """All commands, with errors told in one line: no traceback for what a user can mend."""
+    """All commands, with errors in one line: no traceback for what a user can mend."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -59,7 +104,7 @@ class _Commands(TyperGroup):
             if isinstance(error, RuntimeError) and not _is_memory(error):
                 raise
             logger.debug("the error in full", exc_info=True)
-            screen.note(f"error: {_told(error)}")
+            screen.note(f"error: {_message(error)}")
             raise typer.Exit(1) from error
         return result
 
@@ -126,7 +171,7 @@ def main() -> None:
     app(prog_name="routepool")
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, RoutepoolError):
         return str(error)
     if _is_memory(error):

@@ -8,7 +8,6 @@ import typer
 
 from routepool.cli import screen
 from routepool.cli.options import (
-    SEPARATOR,
     AsJson,
     Encoding,
     LabelColumn,
@@ -17,6 +16,7 @@ from routepool.cli.options import (
     MultiLabelCommand,
     TextColumn,
 )
+from routepool.settings.declarations import SEPARATOR
 
 app = typer.Typer(no_args_is_help=True, help="Look data over: check a file, list the known sets.")
 

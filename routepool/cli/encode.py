@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from routepool.cli import screen
 from routepool.cli.option_groups import TextOptions, unfold
 from routepool.cli.options import Force, RunFolder
 
@@ -30,13 +31,9 @@ def encode(
     the rows apart where --on-error skip left some out.
     """
     # Here and not above: `routepool --help` must not wait for it.
-    from routepool.cli.encoding import encode_file  # noqa: PLC0415
+    from routepool.scoring import encode_file  # noqa: PLC0415
 
-    encode_file(
-        run,
-        texts.file,
-        out,
-        capsules=capsules,
-        force=force,
-        **texts.chosen(),
-    )
+    asked = texts.chosen()
+    done = encode_file(run, texts.file, out, capsules=capsules, force=force, watch=screen.counted, **asked)
+    screen.note_unread(done.reader.source, done.unread)
+    screen.list_skipped(done.reader)

@@ -8,16 +8,17 @@ from typing import Any
 
 from routepool.cli import screen
 from routepool.cli.explained_tables import show_audit, show_report
-from routepool.cli.notices import list_skipped, naming_rows, tell_unread
 from routepool.cli.painting import paint
-from routepool.cli.reading import check_labels, load_part, options_for
-from routepool.cli.streaming import check_out, new_file, read_for
-from routepool.datasets import Dataset, Example
+from routepool.cli.reading import check_labels, load_part
+from routepool.datasets import Dataset, Example, read
+from routepool.datasets.remembered import options_for
 from routepool.datasets.suffixes import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw
+from routepool.scoring.bulk import check_out, naming_rows, new_file
 from routepool.scoring.predictor import Predictor, load
+from routepool.text import Unread
 
 PICTURES = (".png", ".svg")
 TEXT_FORMS = (".html", ".json", ".jsonl", *PICTURES)
@@ -70,7 +71,8 @@ def explain_texts(question: Question, text: str, *, label: str | None, iteration
     elif not question.out:
         for one in shown:
             paint(one)
-    tell_unread(source, examples, [one.reading for one in shown])
+    unread = Unread.of((one.reading for one in shown), [example.row for example in examples])
+    screen.note_unread(source, unread)
 
 
 def audit_methods(question: Question, data: str, *, part: str, most: int, **reading: Any) -> None:
@@ -118,9 +120,9 @@ def _texts(model: Predictor, text: str, **reading: Any) -> tuple[str, list[Examp
         if looks_like_data(text) and not any(map(str.isspace, text)):
             raise InputError(f"{text}: no such file; check the name, or put a text in quotes")
         return "the text", [Example(1, text)]
-    reader = read_for(model, text, **reading)
+    reader = read(text, **options_for(text, model.columns, labels=False, **reading))
     examples = list(reader)
-    list_skipped(reader)
+    screen.list_skipped(reader)
     if not examples:
         raise InputError(f"{reader.source}: no text to explain")
     return reader.source, examples
@@ -134,10 +136,9 @@ def _is_file(text: str) -> bool:
 
 
 def _labelled(model: Predictor, data: str, *, part: str, most: int, **reading: Any) -> Dataset:
-    separator = (model.columns or {}).get("separator") if model.multi_label else None
-    asked = {**reading, "multi_label": model.multi_label, "separator": separator}
-    examples = load_part(data, part, options_for(data, model.columns, **asked))
-    list_skipped(examples)
+    options = options_for(data, model.columns, **reading, multi_label=model.multi_label)
+    examples = load_part(data, part, options)
+    screen.list_skipped(examples)
     check_labels(examples, model.labels)
     number = len(examples.examples)
     return examples.select(place * number // most for place in range(most)) if number > most else examples

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from routepool.cli import screen
 from routepool.cli.reading import DataOrder, Material, load_texts, options_for, remembered
-from routepool.cli.streaming import counted
 from routepool.datasets import NAMED, Example, load_named
 from routepool.errors import InputError
 from routepool.persistence.manifest import MANIFEST
@@ -78,7 +77,7 @@ class Lesson:
             [example.text for example in train],
             task.labels,
             multi_label=task.multi_label,
-            watch=counted,
+            watch=screen.counted,
         )
         return replace(task, train=train, teacher_logits=answers)
 

@@ -7,8 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from routepool.settings import GROUPS
-
-SEPARATOR = "|"  # between the labels of a text
+from routepool.settings.declarations import SEPARATOR
 
 TextColumn = Annotated[
     str | None, typer.Option("--text-column", metavar="C", help="Column of the text: a name, or a number from 1.")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from routepool.cli import screen
 from routepool.cli.option_groups import TextOptions, unfold
 from routepool.cli.options import Force, RunFolder
 
@@ -30,21 +31,14 @@ def predict(
 
     Rows hold the input's line number, the label and its probability, never the text unless --keep. Several labels are
     joined by |. With -k N, label_2 and probability_2 are the second likeliest, and so on. What the model did not read
-    or know of the texts is told at the end, and in JSON lines by each row: unread and known are numbers of words.
+    or know of the texts is said at the end, and in JSON lines by each row: unread and known are numbers of words.
     """
     # Here and not above: `routepool --help` must not wait for it.
-    from routepool.cli.predicting import Order, predict_file  # noqa: PLC0415
+    from routepool.scoring import RowLayout, predict_file  # noqa: PLC0415
 
-    predict_file(
-        Order(
-            run=run,
-            source=texts.file,
-            out=out,
-            format=output_format or ("jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"),
-            every_label=prob,
-            top=top,
-            keep=keep,
-            force=force,
-        ),
-        **texts.chosen(),
-    )
+    named = "jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"
+    layout = RowLayout(format=output_format or named, top=top, every_label=prob, keep=keep)
+    watch = iter if out is None else screen.counted
+    done = predict_file(run, texts.file, out, layout, force=force, watch=watch, **texts.chosen())
+    screen.note_unread(done.reader.source, done.unread)
+    screen.list_skipped(done.reader)

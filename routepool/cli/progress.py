@@ -24,7 +24,7 @@ class TrainingScreen(ProgressBar):
         for coverage in report.coverage:
             self.tell(f"word vectors, {coverage}")
         if report.truncation.words:
-            self.tell(report.truncation.told())
+            self.tell(report.truncation.line())
         if report.calibrating:
             self.tell(
                 f"dev set: {report.stopping} texts decide when to stop, {report.calibrating} others calibrate; epochs "

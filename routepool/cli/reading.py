@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from routepool.cli import screen
-from routepool.cli.notices import list_skipped
 from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
 from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
@@ -142,13 +141,13 @@ def load_texts(data: str, *, folder: str | None = None, tell: bool = False, **op
     reader = read(_file(data), **_read_options({**options, "labels": False}))
     texts = [example.text for example in reader]
     if tell:
-        list_skipped(reader)
+        screen.list_skipped(reader)
     return texts
 
 
 def _told(data: Dataset) -> Dataset:
     screen.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
-    list_skipped(data)
+    screen.list_skipped(data)
     return data
 
 

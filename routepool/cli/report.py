@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from routepool.cli import screen
-from routepool.cli.notices import naming_rows, tell_unread
 from routepool.cli.reading import HELD, SEED, Material
 from routepool.datasets import Dataset
+from routepool.scoring.bulk import naming_rows
 from routepool.scoring.metrics import FEWEST, Evaluation, evaluate
 from routepool.scoring.predictor import Predictor
-from routepool.text import Truncation
+from routepool.text import Truncation, Unread
 
 _MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 
@@ -21,7 +21,8 @@ def scores_of(predictor: Predictor, data: Dataset) -> Evaluation:
     """How good a model is on a labelled set; what it could not read of the texts is said."""
     with naming_rows(data.source, data.examples):
         predictions = predictor.predictions([example.text for example in data.examples])
-    tell_unread(data.source, data.examples, [one.reading for one in predictions])
+    rows = [example.row for example in data.examples]
+    screen.note_unread(data.source, Unread.of((one.reading for one in predictions), rows))
     shares = np.stack([one.probabilities for one in predictions])
     truth = [example.labels or () for example in data.examples]
     return evaluate(truth, shares, predictor.labels, thresholds=predictor.thresholds)
@@ -93,7 +94,7 @@ def limits_of(truncation: Truncation, coverage: Sequence[object]) -> list[str]:
     """What a reader of the scores should know."""
     limits = ["The dev set chose the best epoch and the calibration: its scores are a little too good."]
     if truncation.words:
-        limits.append(truncation.told())
+        limits.append(truncation.line())
     return limits + [f"Word vectors: {one}" for one in coverage]
 
 

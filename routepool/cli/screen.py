@@ -2,11 +2,21 @@
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
+from rich.progress import Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+if TYPE_CHECKING:  # `routepool --help` must not wait for them
+    from routepool.datasets import Dataset, Reader
+    from routepool.text import Unread
+
+T = TypeVar("T")
+
+_LISTED = 20  # rows that are listed with their reasons
+_LEFT_OUT = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -54,6 +64,38 @@ def progress(*columns: ProgressColumn, shown: bool = True) -> Progress:
         disable=not (shown and err.is_terminal),
         redirect_stdout=False,  # lines for a file or a pipe go there, not to the terminal
     )
+
+
+def counted(items: Iterable[T]) -> Iterator[T]:
+    """The same items, with their count on the terminal while they pass."""
+    with progress(TextColumn("{task.completed} texts"), TimeElapsedColumn()) as bar:
+        task = bar.add_task("", total=None)
+        for item in items:
+            yield item
+            bar.advance(task)
+
+
+def list_skipped(data: "Reader | Dataset") -> None:
+    """Say which rows were left out."""
+    for kind, count in data.skipped_kinds.items():
+        skipped = [one for one in data.skipped if one.kind == kind]
+        if kind in _LEFT_OUT:
+            from routepool.text import by_row  # noqa: PLC0415
+
+            rows = by_row([one.row for one in skipped], count)
+            note(f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({rows})")
+            continue
+        note(f"{data.source}: {count} rows skipped")
+        for one in skipped[:_LISTED]:
+            note(f"  row {one.row}: {one.reason}")
+        if count > _LISTED:
+            note(f"  and {count - _LISTED} more")
+
+
+def note_unread(source: str, unread: "Unread") -> None:
+    """Say which texts were not read whole or not known."""
+    for line in unread.lines():
+        note(f"{source}: {line}")
 
 
 def set_up_logging(*, verbose: bool) -> None:

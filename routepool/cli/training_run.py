@@ -7,9 +7,7 @@ from pathlib import Path
 import torch
 import typer
 
-from routepool.cli import report, screen
-from routepool.cli.ending import exit_code
-from routepool.cli.options import SEPARATOR
+from routepool.cli import exit_code, report, screen
 from routepool.cli.preparing import Request, check_run_folder, prepare
 from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
@@ -17,6 +15,7 @@ from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.files.locks import sole_process
 from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
 from routepool.scoring.predictor import of_saved
+from routepool.settings.declarations import SEPARATOR
 from routepool.training import (
     LOGGERS,
     DivergedError,

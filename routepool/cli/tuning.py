@@ -8,18 +8,17 @@ from pathlib import Path
 import torch
 import typer
 
-from routepool.cli import screen
-from routepool.cli.ending import exit_code
+from routepool.cli import exit_code, screen
 from routepool.cli.preparing import Request, prepare
 from routepool.cli.reading import DataOrder, Material, load_material
 from routepool.cli.record import check_record, refuse_changed
 from routepool.cli.space import PAPER, fit_to, read_space, refuse_fixed
-from routepool.cli.streaming import new_file
 from routepool.cli.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
 from routepool.cli.training_run import note_other_versions
 from routepool.cli.trial_table import TrialTable
 from routepool.errors import InputError, MissingPackageError
 from routepool.files.disk import foreign
+from routepool.scoring.bulk import new_file
 from routepool.settings import assign, parse_assignments
 from routepool.training import (
     DivergedError,

@@ -13,6 +13,7 @@ from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Kind, 
 from routepool.datasets.sources import LONGEST_ROW, Source, SourceLike
 from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError, unknown
+from routepool.settings.declarations import SEPARATOR
 
 LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
 ON_ERROR = ("stop", "skip")
@@ -161,7 +162,7 @@ class Reader(Iterator[Example]):
 
     def _labels(self, record: Record, column: str) -> tuple[str, ...]:
         multi_label = self._options.get("multi_label", False)
-        separator = self._options.get("separator", "|") if multi_label else None
+        separator = self._options.get("separator", SEPARATOR) if multi_label else None
         labels = _as_labels(_value(record, column), separator)
         for label in labels:
             _check_characters(label, column)

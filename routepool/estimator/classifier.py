@@ -140,7 +140,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         task = task_of(given, material, preset, dev)
         fitted = self._train(task, preset)
         if fitted.truncation.words:
-            warn(fitted.truncation.told())
+            warn(fitted.truncation.line())
         self._adopt(of_saved(_recorded(fitted, task, labels)), labels.classes, labels.form)
         self.n_iter_ = fitted.progress.epoch
         self.validation_score_ = fitted.progress.best_score

@@ -71,7 +71,7 @@ def explain(
             aggregator=_name(subject),
             levels=_levels(one, found, of_levels, iterations=iterations),
             unread=one.cut_words,
-            known=subject.tokenizer.known(one),
+            known=subject.tokenizer.reading(one).known,
         )
         for text, one, labels, of_text, target, found, of_levels in zip(
             texts, encoded, subject.predicted(shares), shares, targets.tolist(), scores, rounds, strict=True

@@ -42,7 +42,7 @@ def capsules_of(subject: Subject, encoded: Sequence[Encoded]) -> Floats:
     """(N, M, C): the parts of the texts' vectors that the last aggregator makes."""
     backend = TorchBackend(subject.model)
     vectors = backend.vectors(encoded)
-    return vectors.reshape(len(vectors), backend.units, -1)
+    return vectors.reshape(len(vectors), backend.parts, -1)
 
 
 def random_slices(vectors: Floats, number: int, *, seed: int = 0) -> Floats:

@@ -8,7 +8,7 @@ import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from routepool.persistence.vector_files import VECTOR_FILES
+from routepool.scoring.vector_files import VECTOR_FILES
 
 
 @VECTOR_FILES.register("parquet")

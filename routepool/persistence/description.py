@@ -53,7 +53,8 @@ class Description:
         """Read what `to_config` of this or any earlier version wrote."""
         for version in range(values["format_version"], FORMAT_VERSION):
             values = MIGRATIONS[version](values)
-        values = {key: value for key, value in values.items() if key != "format_version"}
+        # The backend is for whoever chose a loader: routepool.scoring.backends.
+        values = {key: value for key, value in values.items() if key not in ("format_version", "backend")}
         known = [item.name for item in fields(cls)]
         for key in values:
             if key not in known:

@@ -1,1 +1,22 @@
-"""A model on texts: logits, probabilities, labels, and how good they are."""
+"""A model on texts: logits, probabilities, labels, and how good they are.
+
+>>> from routepool.scoring import RowLayout, predict_file
+>>> predict_file("runs/reviews", "new.csv", "predicted.csv", RowLayout(top=2))  # doctest: +SKIP
+"""
+
+from routepool.scoring.backends import BACKENDS, Backend, Encoding, Prediction
+from routepool.scoring.bulk import Engine, encode_file, predict_file
+from routepool.scoring.predictor import Predictor
+from routepool.scoring.rows import RowLayout
+
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "Encoding",
+    "Engine",
+    "Prediction",
+    "Predictor",
+    "RowLayout",
+    "encode_file",
+    "predict_file",
+]

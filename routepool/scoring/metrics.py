@@ -86,12 +86,10 @@ def evaluate(
     >>> scores.accuracy, scores.confusion
     (0.5, ((1, 0), (1, 0)))
     """
-    if len(truth) == 0 or probabilities.shape != (len(truth), len(labels)):
-        raise InputError(
-            f"wanted probabilities ({len(truth)}, {len(labels)}) of at least one text, got {probabilities.shape}"
-        )
-    wanted = _table(truth, labels)
-    given = _table(chosen(probabilities, labels, thresholds), labels)
+    shape = (len(truth), len(labels))
+    if not len(truth) or probabilities.shape != shape:
+        raise InputError(f"wanted probabilities {shape} of at least one text, got {probabilities.shape}")
+    wanted, given = _table(truth, labels), _table(chosen(probabilities, labels, thresholds), labels)
     right = int((wanted == given).all(axis=1).sum())
     low, high = wilson_interval(right, len(truth))
     classes = tuple(_class_score(label, *columns) for label, *columns in zip(labels, wanted.T, given.T, strict=True))

@@ -1,28 +1,31 @@
-"""The one path from raw text to labels: the command line, the estimator, the server and exported models all use it."""
+"""The one path from raw text to labels: the command line, the estimator and the server use it, whatever computes."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from routepool.batching import length_of, stream
+from routepool.batching import BATCH, buffers
 from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
-from routepool.scoring.probabilities import check_finite, chosen, finite_rows, probabilities
-from routepool.scoring.results import Backend, Encoding, Prediction
-from routepool.text import Encoded, Reading, TextReader, Unread, reading_of
+from routepool.files.disk import parse_json, read_file
+from routepool.scoring.backends import BACKENDS, TORCH, Backend, Encoding, Prediction
+from routepool.scoring.probabilities import check_finite, chosen, default_thresholds, finite_rows
+from routepool.scoring.probabilities import probabilities as probabilities_of
+from routepool.text import Encoded, TextReader, Unread
 
 if TYPE_CHECKING:
     from routepool.explaining import Explanation
     from routepool.persistence import SavedModel
 
-BATCH = 256
+_CONFIG = 2**24  # bytes in which a backend is looked for
 
-R = TypeVar("R")
+Floats = NDArray[np.float32]
+Part = tuple[list[Encoded], Floats]  # of a stream: texts, and a row of numbers for each
 
 
 class Predictor:
@@ -38,7 +41,7 @@ class Predictor:
         multi_label: a text may have any number of labels.
         temperature: calibrates the probabilities.
         thresholds: of a multi-label model, one for each label.
-        columns: the data columns it was trained on, used again unless told otherwise.
+        columns: the data columns it was trained on, used again unless others are named.
         saved: the model as a folder holds it, so that it can be saved and shared; an exported one has none.
     """
 
@@ -58,7 +61,7 @@ class Predictor:
         self.multi_label, self.columns, self.saved = multi_label, columns, saved
         check_calibration(temperature, thresholds, len(self.labels))
         self.temperature = temperature
-        self.thresholds = thresholds or ([0.5] * len(self.labels) if multi_label else None)
+        self.thresholds = thresholds or (default_thresholds(labels) if multi_label else None)
 
     @classmethod
     def from_pretrained(
@@ -96,7 +99,7 @@ class Predictor:
 
         Args:
             folder: made if missing.
-            card: what README.md shall tell beside what is known from training, such as `{"license": "mit"}`;
+            card: what README.md shall say beside what is known from training, such as `{"license": "mit"}`;
                 `routepool.persistence.card.render` lists the fields.
             force: replace the model that is there.
         """
@@ -143,21 +146,19 @@ class Predictor:
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(N, K) calibrated probabilities, in the order of `labels`."""
-        return self._shares(self.logits(texts))
+        return self._probabilities(self.logits(texts))
 
-    def logits(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def logits(self, texts: Sequence[str]) -> Floats:
         """(N, K) what the model computes before temperature and thresholds, in the order of `labels`."""
-        encoded = self._encode(texts)
-        logits = self._logits(encoded)
-        self._warn(encoded)
+        encoded, logits = self._logits(texts)
+        Unread.of(map(self.tokenizer.reading, encoded)).warn()
         return logits
 
     def predictions(self, texts: Sequence[str]) -> list[Prediction]:
         """All that there is to say of each text, how much of it was read included."""
-        encoded = self._encode(texts)
-        return self._predictions(encoded, self._logits(encoded))
+        return self._predictions(*self._logits(texts))
 
-    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> Floats:
         """The vector that the last aggregator makes of each text.
 
         Args:
@@ -168,10 +169,10 @@ class Predictor:
         Returns:
             (N, size), or (N, capsules, size of one).
         """
-        encoded = self._encode(texts)
+        encoded = self.tokenizer.encode(texts, self.backend.depth)
         vectors = self.backend.vectors(encoded)
         check_finite(vectors)
-        self._warn(encoded)
+        Unread.of(map(self.tokenizer.reading, encoded)).warn()
         return self._parted(vectors, capsules)
 
     def explain(
@@ -195,17 +196,15 @@ class Predictor:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
-        return self._stream(texts, self.backend.logits, self._predictions)
+        parts = self._parts(texts, self.backend.logits)
+        return (result for part in parts for result in self._predictions(*part))
 
     def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]:
         """One encoding for each text, in their order, in memory that does not grow with their number."""
+        parts = ((held, self._parted(vectors, capsules)) for held, vectors in self._parts(texts, self.backend.vectors))
+        return (one for held, vectors in parts for one in map(Encoding, vectors, map(self.tokenizer.reading, held)))
 
-        def made(encoded: Sequence[Encoded], vectors: NDArray[np.float32]) -> list[Encoding]:
-            return list(map(Encoding, self._parted(vectors, capsules), self._readings(encoded)))
-
-        return self._stream(texts, self.backend.vectors, made)
-
-    def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[NDArray[np.float32]]:
+    def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Floats]:
         """The rows of `encode` one by one, in memory that does not grow with their number; it warns at the end."""
         unread = Unread()
         for place, encoding in enumerate(self.stream_encodings(texts, capsules=capsules)):
@@ -213,68 +212,58 @@ class Predictor:
             yield encoding.vector
         unread.warn()
 
-    def _stream(
-        self,
-        texts: Iterable[str],
-        compute: Callable[[Sequence[Encoded]], NDArray[np.float32]],
-        made: Callable[[Sequence[Encoded], NDArray[np.float32]], list[R]],
-    ) -> Iterator[R]:
-        """Results in the order of the texts, up to the first that is not finite."""
+    def _parts(self, texts: Iterable[str], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
         if isinstance(texts, str):  # its letters would be taken for texts
             raise InputError("wanted texts one by one, got one string; put it in a list")
-        encoded = (self.tokenizer.encode([text], self.backend.depth)[0] for text in texts)
+        return _computed(self.tokenizer.stream(texts, self.backend.depth), compute)
 
-        def length(text: Encoded) -> tuple[int, ...]:
-            return length_of(text, self.backend.depth)
-
-        def computed(batch: list[Encoded]) -> list[tuple[bool, R]]:
-            values = compute(batch)
-            finite = finite_rows(values)
-            values[~finite] = 0  # these rows go no further than to the error
-            return list(zip(finite.tolist(), made(batch, values), strict=True))
-
-        return _finite(stream(encoded, computed, length=length, batch_size=BATCH))
-
-    def _parted(self, vectors: NDArray[np.float32], capsules: bool) -> NDArray[np.float32]:
-        rows, size = vectors.shape
-        return vectors.reshape(rows, self.backend.units, size // self.backend.units) if capsules else vectors
-
-    def _logits(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
+    def _logits(self, texts: Sequence[str]) -> tuple[list[Encoded], Floats]:
+        encoded = self.tokenizer.encode(texts, self.backend.depth)
         logits = self.backend.logits(encoded)
         check_finite(logits)
-        return logits
+        return encoded, logits
 
-    def _predictions(self, encoded: Sequence[Encoded], logits: NDArray[np.float32]) -> list[Prediction]:
-        shares = self._shares(logits)
-        labels = chosen(shares, self.labels, self.thresholds)
-        return list(map(Prediction, labels, shares, self._readings(encoded)))
+    def _predictions(self, encoded: Sequence[Encoded], logits: Floats) -> list[Prediction]:
+        probabilities = self._probabilities(logits)
+        labels = chosen(probabilities, self.labels, self.thresholds)
+        return list(map(Prediction, labels, probabilities, map(self.tokenizer.reading, encoded)))
 
-    def _readings(self, encoded: Sequence[Encoded]) -> list[Reading]:
-        return [reading_of(self.tokenizer, text) for text in encoded]
+    def _probabilities(self, logits: Floats) -> NDArray[np.float64]:
+        return probabilities_of(logits, temperature=self.temperature, multi_label=self.multi_label)
 
-    def _warn(self, encoded: Sequence[Encoded]) -> None:
-        Unread.of(self._readings(encoded)).warn()
-
-    def _shares(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
-        return probabilities(logits, temperature=self.temperature, multi_label=self.multi_label)
-
-    def _encode(self, texts: Sequence[str]) -> list[Encoded]:
-        if isinstance(texts, str):
-            raise InputError("wanted a list of texts, got one string; put it in a list")
-        return self.tokenizer.encode(texts, self.backend.depth)
+    def _parted(self, vectors: Floats, capsules: bool) -> Floats:
+        rows, size = vectors.shape
+        return vectors.reshape(rows, self.backend.parts, size // self.backend.parts) if capsules else vectors
 
 
-def _finite(results: Iterable[tuple[bool, R]]) -> Iterator[R]:
-    for place, (finite, result) in enumerate(results):
-        if not finite:
-            raise NotFiniteError(place)
-        yield result
+def _computed(texts: Iterable[Encoded], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
+    """What is computed of texts, a part of a buffer after the other, up to the first that is not finite."""
+    first = 0
+    for held in buffers(texts):
+        values = compute(held)
+        broken = np.flatnonzero(~finite_rows(values))
+        end = int(broken[0]) if len(broken) else len(held)
+        for start in range(0, end, BATCH):  # what is made of them weighs more than the numbers
+            some = slice(start, min(start + BATCH, end))
+            yield held[some], values[some]
+        if end < len(held):
+            raise NotFiniteError(first + end)
+        first += end
 
 
 def load(folder: str | os.PathLike[str]) -> Predictor:
-    """A model from its folder, ready to predict."""
-    # Here and not above: `routepool --help` must not wait for torch.
-    from routepool.persistence import load as load_model  # noqa: PLC0415
+    """A model from its folder, ready to predict, by the backend that its config.json names: torch if it names none."""
+    try:
+        config = Path(folder) / "config.json"
+        backend = parse_json(config, read_file(config, at_most=_CONFIG)).get("backend", TORCH)
+    except InputError:
+        backend = TORCH  # which says what is wrong with the folder
+    return BACKENDS[str(backend)](folder)
+
+
+@BACKENDS.register(TORCH)
+def _load(folder: str | os.PathLike[str]) -> Predictor:
+    from routepool.persistence import load as load_model  # noqa: PLC0415  `routepool --help` must not wait for torch
 
     return of_saved(load_model(folder))
 

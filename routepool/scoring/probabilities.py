@@ -12,7 +12,8 @@ from routepool.errors import NotFiniteError
 Floats = NDArray[np.floating]
 _SMALLEST, _LARGEST = 0.25, 20.0  # temperatures: a model is too sure of itself more often, and by more, than not
 _FAR = 0.1  # from a logarithm of 0: where the pull back gets weaker
-_SHARES = np.linspace(0.05, 0.95, 19)
+_CANDIDATES = np.linspace(0.05, 0.95, 19).round(2)  # for a threshold
+_USUAL = 0.5
 
 
 def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool = False) -> NDArray[np.float64]:
@@ -49,7 +50,9 @@ def finite_rows(values: Floats) -> NDArray[np.bool_]:
     return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))), dtype=np.bool_)
 
 
-def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | None = None) -> list[tuple[str, ...]]:
+def chosen(
+    probabilities: Floats, labels: Sequence[str], thresholds: Sequence[float] | None = None
+) -> list[tuple[str, ...]]:
     """The labels at or above their thresholds; without thresholds, the likeliest one.
 
     >>> chosen(np.array([[0.2, 0.8], [0.6, 0.7]]), ("a", "b"), (0.5, 0.5))
@@ -58,9 +61,14 @@ def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | 
     [('b',)]
     """
     if thresholds is None:
-        return [(labels[place],) for place in shares.argmax(axis=1).tolist()]
-    above = shares >= np.asarray(thresholds)
+        return [(labels[place],) for place in probabilities.argmax(axis=1).tolist()]
+    above = probabilities >= np.asarray(thresholds)
     return [tuple(labels[place] for place in np.flatnonzero(row).tolist()) for row in above]
+
+
+def default_thresholds(labels: Sequence[str]) -> list[float]:
+    """The thresholds of a multi-label model for which none were tuned: a half for each label."""
+    return [_USUAL] * len(labels)
 
 
 def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool = False) -> float:
@@ -105,16 +113,16 @@ def _log_loss(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool) 
     return float((total - logits[np.arange(len(logits)), targets]).sum())
 
 
-def tune_thresholds(shares: Floats, targets: NDArray[np.int64]) -> tuple[float, ...]:
+def tune_thresholds(probabilities: Floats, targets: NDArray[np.int64]) -> tuple[float, ...]:
     """For each class of a multi-label set, the threshold with the best F1 on held-out texts; 0.5 among equals.
 
     >>> tune_thresholds(np.array([[0.3], [0.2], [0.1]]), np.array([[1], [1], [0]]))
     (0.2,)
     """
-    candidates = sorted(_SHARES.round(2).tolist(), key=lambda share: abs(share - 0.5))
+    candidates = sorted(_CANDIDATES.tolist(), key=lambda threshold: abs(threshold - _USUAL))
     best = []
-    for place in range(shares.shape[1]):
-        scores = [_f1(shares[:, place] >= share, targets[:, place] == 1) for share in candidates]
+    for place in range(probabilities.shape[1]):
+        scores = [_f1(probabilities[:, place] >= threshold, targets[:, place] == 1) for threshold in candidates]
         best.append(candidates[int(np.argmax(scores))])
     return tuple(best)
 

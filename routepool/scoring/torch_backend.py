@@ -6,12 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from routepool.batching import Batch, evaluation_batches, length_of
+from routepool.batching import BATCH, Batch
 from routepool.model import Classifier, Trace
 from routepool.text import Encoded
 
 Floats = NDArray[np.float32]
-BATCH = 256
 
 
 def depth_of(model: Classifier) -> int:
@@ -25,7 +24,7 @@ class TorchBackend:
     def __init__(self, model: Classifier) -> None:
         self.model = model
         self.depth = depth_of(model)
-        self.units: int = model.levels[-1].aggregator.parts.number  # type: ignore[union-attr, assignment]
+        self.parts: int = model.levels[-1].aggregator.parts.number  # type: ignore[union-attr, assignment]
 
     def logits(self, encoded: Sequence[Encoded]) -> Floats:
         return logits_of(self.model, encoded)
@@ -57,17 +56,13 @@ def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: in
 
 def traces(model: Classifier, encoded: Sequence[Encoded], batch_size: int = BATCH) -> Iterator[tuple[Batch, Trace]]:
     """What the model computes for each batch of texts, without gradients; the longest texts come first."""
-    depth = depth_of(model)
     device = next(model.parameters()).device
     training = model.training
     model.eval()
     try:
-        for rows in evaluation_batches([length_of(text, depth) for text in encoded], batch_size=batch_size):
-            batch = Batch.of(encoded, rows, depth)
+        for batch in Batch.by_length(encoded, depth_of(model), batch_size=batch_size):
             with torch.inference_mode():
-                yield (
-                    batch,
-                    model.trace(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device)),
-                )
+                trace = model.trace(torch.from_numpy(batch.ids).to(device), torch.from_numpy(batch.mask).to(device))
+            yield batch, trace
     finally:
         model.train(training)

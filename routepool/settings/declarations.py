@@ -14,6 +14,7 @@ from routepool.errors import InputError, unknown
 
 PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
 LARGEST = 2**16  # of a size: a layer of so many units has more weights than any machine here could train
+SEPARATOR = "|"  # between the labels of a text
 PHRASES = "-phrases"  # ends the name of a known set that comes with the labelled phrases of its sentences
 S = TypeVar("S", bound="Settings")
 

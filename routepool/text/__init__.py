@@ -3,12 +3,11 @@
 from routepool.text.charsmap import is_charsmap
 from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
 from routepool.text.sentences import LONGEST_WORD, is_document
-from routepool.text.unread import NAMED, Reading, Truncation, Unread, reading_of, warn
+from routepool.text.unread import Reading, Truncation, Unread, by_row, warn
 from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
 
 __all__ = [
     "LONGEST_WORD",
-    "NAMED",
     "PAD",
     "SPECIAL_WORDS",
     "UNKNOWN",
@@ -20,11 +19,11 @@ __all__ = [
     "Truncation",
     "Unread",
     "Words",
+    "by_row",
     "count_words",
     "is_charsmap",
     "is_document",
     "read_tokenizer",
-    "reading_of",
     "warn",
     "words_of",
 ]

@@ -1,4 +1,4 @@
-"""Text -> what the engines of the tokenizers package are given: sentences, free of what would make an engine fail."""
+"""Text -> what the engines of the tokenizers package are given: sentences, and how these are split into words."""
 
 import re
 from collections.abc import Sequence
@@ -16,6 +16,24 @@ from routepool.settings import TextConfig
 LONGEST_WORD = 100_000
 DOCUMENT_WORDS = 60  # a median above this, and texts that have sentences are read as sentences of words
 _LOOKED_AT = 1000  # texts that decide it
+# No \X for the last case: it is quadratic on a long run of flag letters.
+_SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_NOT = r"[nN]['’][tT](?!\p{L})"
+_CASES = (
+    r"</?\p{L}+\ ?/?>",  # <br />: one token, not four
+    r"(?:\p{L}\.){2,}",
+    r"\p{N}+(?:[.,:]\p{N}+)+",
+    # The joiners stand inside words of Persian and of Indic scripts.
+    rf"(?:(?!{_NOT})[[\p{{L}}\p{{M}}\p{{N}}_\x{{200C}}\x{{200D}}]&&[^{_SPACELESS}]])+",
+    _NOT,
+    r"['’](?i:s|re|ve|ll|d|m)(?!\p{L})",
+    r"\.{2,}|-{2,}",
+    r"[\x{1F1E6}-\x{1F1FF}]{2}",  # a flag is two letters
+    # Any other character with its marks, skin tone and flag tags, and what a joiner ties to it: an emoji family.
+    r"\S(?:[\p{M}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]|\x{200D}\S)*",
+)
+# A saved model names its way of splitting: change none of these, add another name.
+SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
 _RUNS = re.compile(r"\S+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

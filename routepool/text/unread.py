@@ -4,10 +4,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from routepool.errors import UnreadTextWarning
-from routepool.text.words import Encoded, TextReader
+
+if TYPE_CHECKING:
+    from routepool.text.words import Encoded
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -15,14 +17,14 @@ NAMED = 5  # texts that are named in a line
 
 
 class Truncation(NamedTuple):
-    """What was cut from training texts, to be told to the user."""
+    """What was cut from training texts."""
 
     texts: int
     sentences: int
     words: int
 
     @classmethod
-    def of(cls, encoded: Iterable[Encoded]) -> Self:
+    def of(cls, encoded: "Iterable[Encoded]") -> Self:
         """Add up what was cut from the texts.
 
         >>> from routepool.settings import TextConfig
@@ -34,7 +36,7 @@ class Truncation(NamedTuple):
         cut = [(one.cut_sentences, one.cut_words) for one in encoded if one.cut_words]
         return cls(len(cut), sum(sentences for sentences, _ in cut), sum(words for _, words in cut))
 
-    def told(self) -> str:
+    def line(self) -> str:
         """What was left unread, in a line."""
         return (
             f"{self.texts} training texts were too long: {self.words} words and {self.sentences} whole "
@@ -47,18 +49,6 @@ class Reading(NamedTuple):
 
     unread: int  # words behind the model's limits
     known: int  # words among those read that the model knows; punctuation does not count
-
-
-def reading_of(tokenizer: TextReader, encoded: Encoded) -> Reading:
-    """How much was read of a text.
-
-    >>> from routepool.settings import TextConfig
-    >>> from routepool.text.words import Tokenizer
-    >>> tokenizer = Tokenizer.build(["it works ."], config=TextConfig(max_words=2))
-    >>> [tuple(reading_of(tokenizer, text)) for text in tokenizer.encode(["It is. It works.", "."])]
-    [(4, 1), (0, 0)]
-    """
-    return Reading(encoded.cut_words, tokenizer.known(encoded))
 
 
 @dataclass
@@ -86,6 +76,16 @@ def by_place(first: Sequence[int], count: int) -> str:
     return ", ".join(f"texts[{place}]" for place in first) + (", ..." if count > len(first) else "")
 
 
+def by_row(first: Sequence[int], count: int) -> str:
+    """The first of some texts by their rows in a file.
+
+    >>> by_row([3], 1), by_row([3, 8], 2), by_row(range(1, 9), 900)
+    ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
+    """
+    more = ", ..." if count > NAMED else ""
+    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:NAMED]))}{more}"
+
+
 class Unread:
     r"""The texts that were cut and those of which the model knows no word, counted as they pass.
 
@@ -94,16 +94,17 @@ class Unread:
     texts without a word that the model knows: 1 of 3, their results mean nothing (texts[2])
     """
 
-    def __init__(self) -> None:
+    def __init__(self, naming: Naming = by_place) -> None:
+        self._naming = naming
         self._texts, self._words = 0, 0
         self._cut, self._unknown = _Some(), _Some()
 
     @classmethod
-    def of(cls, readings: Iterable[Reading]) -> Self:
-        """Of a whole list, each by its place."""
-        counted = cls()
-        for place, reading in enumerate(readings):
-            counted.add(place, reading)
+    def of(cls, readings: Iterable[Reading], rows: Iterable[int] | None = None) -> Self:
+        """Of a whole list, each by its place, or by its row in a file."""
+        counted = cls(by_place if rows is None else by_row)
+        for name, reading in enumerate(readings) if rows is None else zip(rows, readings, strict=True):
+            counted.add(name, reading)
         return counted
 
     def add(self, name: int, reading: Reading) -> None:
@@ -115,25 +116,23 @@ class Unread:
         if not reading.known:
             self._unknown.add(name)
 
-    def lines(self, naming: Naming = by_place) -> list[str]:
-        """What there is to tell, a sentence for each of the two; nothing if all was read and known."""
-        told = []
+    def lines(self) -> list[str]:
+        """What there is to say, a sentence for each of the two; nothing if all was read and known."""
+        said = []
         if self._cut.count:
-            left = f"{self._words:,} words left unread"
-            told.append(self._line("longer than the model reads", self._cut, left, naming))
+            said.append(self._line("longer than the model reads", self._cut, f"{self._words:,} words left unread"))
         if self._unknown.count:
-            told.append(
-                self._line("without a word that the model knows", self._unknown, "their results mean nothing", naming)
-            )
-        return told
+            what = "their results mean nothing"
+            said.append(self._line("without a word that the model knows", self._unknown, what))
+        return said
 
     def warn(self) -> None:
         """The same as one warning, in Python."""
         if lines := self.lines():
             warn("; ".join(lines))
 
-    def _line(self, which: str, some: _Some, what: str, naming: Naming) -> str:
-        return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({naming(some.first, some.count)})"
+    def _line(self, which: str, some: _Some, what: str) -> str:
+        return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
 
 
 def warn(message: str) -> None:

@@ -21,32 +21,16 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers
 
 from routepool.errors import InputError
 from routepool.settings import TextConfig
-from routepool.text.sentences import clean, parts_of, sentences_of
+from routepool.text.sentences import SPLITS, clean, parts_of, sentences_of
+from routepool.text.unread import Reading
 
 PAD, UNKNOWN = 0, 1
 SPECIAL_WORDS = ("[no word]", "[unknown word]")  # the space keeps them apart from every word of a text
 FORMAT_VERSION = 1
 
-# No \X for the last case: it is quadratic on a long run of flag letters.
-_SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_NOT = r"[nN]['’][tT](?!\p{L})"
-_CASES = (
-    r"</?\p{L}+\ ?/?>",  # <br />: one token, not four
-    r"(?:\p{L}\.){2,}",
-    r"\p{N}+(?:[.,:]\p{N}+)+",
-    # The joiners stand inside words of Persian and of Indic scripts.
-    rf"(?:(?!{_NOT})[[\p{{L}}\p{{M}}\p{{N}}_\x{{200C}}\x{{200D}}]&&[^{_SPACELESS}]])+",
-    _NOT,
-    r"['’](?i:s|re|ve|ll|d|m)(?!\p{L})",
-    r"\.{2,}|-{2,}",
-    r"[\x{1F1E6}-\x{1F1FF}]{2}",  # a flag is two letters
-    # Any other character with its marks, skin tone and flag tags, and what a joiner ties to it: an emoji family.
-    r"\S(?:[\p{M}\x{1F3FB}-\x{1F3FF}\x{E0020}-\x{E007F}]|\x{200D}\S)*",
-)
-# A saved model names its way of splitting: change none of these, add another name.
-_SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
 _LONGEST = 200  # characters of a word of the vocabulary
-_GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
+# Texts encoded at once, and their characters: an encoding weighs a hundred bytes a word until it becomes arrays.
+_GROUP, _CHARACTERS = 128, 2**20
 
 Integers = NDArray[np.int32]
 
@@ -90,16 +74,32 @@ class TextReader:
         >>> text.spans[0].tolist()
         [0, 5]
         """
-        if depth not in (1, 2):
-            raise InputError(f"depth of a text must be 1 (words) or 2 (sentences of words), got {depth!r}")
         if isinstance(texts, str):
             raise InputError("wanted a list of texts, got one string; put it in a list")
-        groups = (texts[start : start + _GROUP] for start in range(0, len(texts), _GROUP))
-        return [encoded for group in groups for encoded in self._encode_group(group, depth)]
+        return list(self.stream(texts, depth))
 
-    def known(self, encoded: Encoded) -> int:
-        """How many of the words that were read are in the vocabulary; punctuation alone is no word."""
-        return int(self._is_known[encoded.ids].sum())
+    def stream(self, texts: Iterable[str], depth: int = 1) -> Iterator[Encoded]:
+        """The same of texts that come one after the other; a group of them is read ahead."""
+        if depth not in (1, 2):
+            raise InputError(f"depth of a text must be 1 (words) or 2 (sentences of words), got {depth!r}")
+        group, room = [], _CHARACTERS
+        for text in map(clean, texts):
+            group.append(text)
+            room -= len(text)
+            if len(group) == _GROUP or room <= 0:
+                yield from self._encode_group(group, depth)
+                group, room = [], _CHARACTERS
+        if group:
+            yield from self._encode_group(group, depth)
+
+    def reading(self, encoded: Encoded) -> Reading:
+        """How much of a text was read, and how much of that is known.
+
+        >>> tokenizer = Tokenizer.build(["it works ."], config=TextConfig(max_words=2))
+        >>> [tuple(tokenizer.reading(text)) for text in tokenizer.encode(["It is. It works.", "."])]
+        [(4, 1), (0, 0)]
+        """
+        return Reading(encoded.cut_words, int(self._is_known[encoded.ids].sum()))
 
     def to_json(self) -> str:
         """The content of `tokenizer.json`."""
@@ -122,7 +122,7 @@ class TextReader:
         return None
 
     def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [sentences_of(text, self.config, depth) for text in map(clean, texts)]
+        pieces = [sentences_of(text, self.config, depth) for text in texts]
         parts = [parts_of(start, piece) for text in pieces for start, piece in text]
         read = list(chain.from_iterable(parts))
         encodings = self._engine.encode_batch([part for _, part in read], add_special_tokens=False)
@@ -263,7 +263,7 @@ def _engine(config: TextConfig, words: Sequence[str]) -> tokenizers.Tokenizer:
     ids = {word: row for row, word in enumerate(words)}
     engine = tokenizers.Tokenizer(models.WordLevel(ids, unk_token=SPECIAL_WORDS[UNKNOWN]))
     engine.normalizer = normalizers.Sequence([normalizers.Lowercase()] if config.lowercase else [])
-    engine.pre_tokenizer = pre_tokenizers.Split(Regex(_SPLITS[config.split]), "removed", invert=True)
+    engine.pre_tokenizer = pre_tokenizers.Split(Regex(SPLITS[config.split]), "removed", invert=True)
     return engine
 
 

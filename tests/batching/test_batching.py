@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,12 @@ from routepool.batching import (
     Batch,
     Schedule,
     SlidingBucket,
+    buffers,
     evaluation_batches,
-    in_input_order,
     length_of,
     pad,
     prefetch,
     shard,
-    stream,
 )
 from routepool.batching.padding import Integers
 from routepool.datasets import load_named
@@ -182,25 +180,21 @@ def test_evaluation_takes_every_text_once_within_its_bounds(lengths: list[tuple[
         assert len(rows) == 1 or len(rows) * sentences * words <= 300
     in_order = [lengths[row][0] for rows in batches for row in rows]
     assert in_order == sorted(in_order, reverse=True)
-    assert in_input_order(batches, [[lengths[row] for row in rows] for rows in batches]) == lengths
 
 
-@given(st.lists(st.text(max_size=9), max_size=50), st.integers(1, 7), st.integers(1, 20))
-def test_a_stream_gives_one_result_for_each_item_in_order(texts: list[str], batch_size: int, buffer: int) -> None:
-    options = {"batch_size": batch_size, "buffer": buffer, "buffer_tokens": 30}
-    results = stream(texts, lambda batch: [text * 2 for text in batch], length=lambda text: (len(text),), **options)
-    assert list(results) == [text * 2 for text in texts]
-
-
-@pytest.mark.parametrize(("buffer", "buffer_tokens", "read"), [(8, 10**9, 8), (100, 30, 3)])
-def test_a_stream_reads_no_further_than_its_buffer(buffer: int, buffer_tokens: int, read: int) -> None:
+@pytest.mark.parametrize(("most", "words", "read"), [(8, 10**9, 8), (100, 30, 3)])
+def test_a_buffer_reads_no_further_than_its_bounds(most: int, words: int, read: int) -> None:
     taken: list[int] = []
-    options = {"batch_size": 2, "buffer": buffer, "buffer_tokens": buffer_tokens}
-    results = stream(noting(taken), lambda batch: batch, length=lambda _: (10,), **options)
-    assert next(results) == 0
-    assert len(taken) == read
-    assert list(islice(results, read)) == list(range(1, read + 1))
+    (text,) = Tokenizer.build(["a"]).encode(["a " * 10])
+    held = buffers((text for _ in noting(taken)), most=most, words=words)
+    assert [len(next(held)) for _ in range(2)] == [read, read]
     assert len(taken) == 2 * read
+
+
+def test_buffers_hold_every_text_once_in_order() -> None:
+    texts = Tokenizer.build(["a"]).encode(["a " * (number % 7) for number in range(50)])
+    assert [text for held in buffers(iter(texts), most=8, words=20) for text in held] == texts
+    assert list(buffers([])) == []
 
 
 def prefetching_threads() -> list[threading.Thread]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.cli_runs import TINY, command, refused, run_process, sentences, succeed, train_tiny, write_csv
 
-from routepool.cli.ending import TerminatedError, exit_code, signals_raised
+from routepool.cli import TerminatedError, exit_code, signals_raised
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 from support.cli_runs import TINY, call, refused, run_process, sentences, succeed, train_tiny, write_csv
 
-from routepool.cli.predicting import Shares
-from routepool.scoring.results import Prediction
-from routepool.text import Reading
+from routepool.scoring.rows import likeliest
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +183,7 @@ def test_a_table_in_a_real_process_is_utf_8(run: Path) -> None:
 @pytest.mark.parametrize("number", [1, 2, 3, 50])
 def test_the_likeliest_of_many_labels_come_in_order_the_first_of_equal_ones_first(number: int) -> None:
     probabilities = np.random.default_rng(0).integers(0, 9, 50) / 100
-    shares = Shares(Prediction((), probabilities, Reading(0, 1)), {})
-    assert shares.likeliest(number) == sorted(range(50), key=lambda place: -probabilities[place])[:number]
+    assert likeliest(probabilities, number) == sorted(range(50), key=lambda place: -probabilities[place])[:number]
 
 
 def test_dates_of_a_parquet_file_are_kept_in_json(run: Path, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from support.model_folders import TEXTS, tiny_model
 
 from routepool.cli import screen
 from routepool.persistence import save
-from routepool.persistence.vector_files import VECTOR_FILES
 from routepool.scoring.predictor import Predictor, load, of_saved
+from routepool.scoring.vector_files import VECTOR_FILES
 from routepool.settings import ModelConfig
 
 SIZE, CAPSULES, CAPSULE_SIZE = 16, 2, 8  # of the tiny model
@@ -182,7 +182,7 @@ def test_a_terminal_shows_how_far_it_is(run: Path, new: Path, tmp_path: Path, mo
 def test_a_missing_package_gives_the_pip_line(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from routepool.persistence.vector_files import VECTOR_FILES\n"
+        "from routepool.scoring.vector_files import VECTOR_FILES\n"
         "from routepool.errors import MissingPackageError\n"
         "try: VECTOR_FILES['parquet']\n"
         "except MissingPackageError as error: print(error)\n"

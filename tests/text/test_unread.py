@@ -14,7 +14,7 @@ from routepool import TextClassifier, UnreadTextWarning
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.settings import TextConfig, change
-from routepool.text import PieceTokenizer, Tokenizer, reading_of
+from routepool.text import PieceTokenizer, Tokenizer
 
 WORDS = planted.planted(1, seed=3)[0].text.split()
 LONG, UNKNOWN, EMPTY = " ".join([WORDS[0]] * 9), "qqq zzz .", ""
@@ -85,7 +85,7 @@ def test_pieces_are_known_unless_they_stand_for_what_has_none() -> None:
         (unigram, "q", 0),
     ):
         tokenizer = PieceTokenizer(TextConfig(), pieces.to_str())
-        assert reading_of(tokenizer, tokenizer.encode([text])[0]) == (0, known)
+        assert tokenizer.reading(tokenizer.encode([text])[0]) == (0, known)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from routepool.explaining import Subject, costs_of
 from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.lane import Abandoned, Wanted
+from routepool.scoring.backends import Prediction
 from routepool.scoring.predictor import Predictor
-from routepool.scoring.results import Prediction
 from routepool.text import Reading
 
 if TYPE_CHECKING:

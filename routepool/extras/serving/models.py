@@ -65,7 +65,7 @@ def load_model(run: str) -> Loaded:
         "labels": list(predictor.labels),
         "multi_label": predictor.multi_label,
         "aggregator": saved.model_config.aggregator,
-        "capsules": predictor.backend.units,
+        "capsules": predictor.backend.parts,
         "iterations": getattr(layer, "iterations", None),
         "depth": predictor.backend.depth,
         "methods": [name for name in METHODS.names() if _works(explainer, name)],
