@@ -10,10 +10,7 @@ from support.aggregators import Midrange
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import StandardRouting
-from routepool.layers.embedding import Embedding
-from routepool.layers.encoders import BiLSTM
-from routepool.layers.head import Head
+from routepool.layers import BiLSTM, Embedding, Perceptron, StandardRouting
 from routepool.model import Classifier, Level
 from routepool.settings import AGGREGATORS, ENCODERS, ModelConfig
 
@@ -122,7 +119,7 @@ def test_an_encoder_has_smaller_groups_than_routing() -> None:
 def test_levels_may_differ_and_share_nothing() -> None:
     words = Level(BiLSTM(6, 4), StandardRouting(8, capsules=2, capsule_size=3), embedding=Embedding(50, 6))
     sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))  # type: ignore[call-arg]
-    model = Classifier([words, sentences], Head(6, 3))
+    model = Classifier([words, sentences], Perceptron(6, 3))
     ids, mask = draw((2, 3, 4))
     assert model(ids, mask).shape == (2, 3)
 
@@ -146,7 +143,8 @@ def test_dropout_lies_where_its_places_say(places: tuple[str, ...], dropped: set
 
 def test_weights_start_by_xavier_and_biases_at_zero() -> None:
     model = build(hidden_size=40, embedding_size=60)
-    head = model.head.hidden
+    head = model.get_submodule("head.hidden")
+    assert isinstance(head, torch.nn.Linear)
     bound = (6 / (head.in_features + head.out_features)) ** 0.5
     assert head.weight.abs().max() <= bound
     assert head.weight.abs().max() > 0.8 * bound

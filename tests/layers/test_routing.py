@@ -10,7 +10,7 @@ from support.reference import route_by_the_paper
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import ReverseRouting, StandardRouting, squash
+from routepool.layers import ReverseRouting, StandardRouting, squash
 
 FORMS = [StandardRouting, ReverseRouting]
 Form = type[StandardRouting] | type[ReverseRouting]

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from routepool.checks import between, one_of
-from routepool.layers.aggregation.base import Aggregator, Parts, register
-from routepool.layers.aggregation.masking import masked_softmax
+from routepool.layers.contract import Aggregator, Parts, masked_softmax, register_aggregator
 from routepool.settings import LARGEST
 
 
-@register("attention")
+@register_aggregator("attention")
 class SelfAttention(Aggregator):
     """One learned query weighs the tokens: a = softmax(q . h), e = sum a h (eq. 8-10).
 
@@ -52,7 +51,7 @@ class SelfAttention(Aggregator):
         return states if self.projection is None else self.projection(states).tanh()
 
 
-@register("structured-attention")
+@register_aggregator("structured-attention")
 class StructuredAttention(Aggregator):
     """Several learned views of the text, side by side: A = softmax(W2 tanh(W1 H)), e = A H (Lin et al. 2017).
 
@@ -84,7 +83,7 @@ class StructuredAttention(Aggregator):
         return torch.bmm(weights.mT, states).flatten(1), weights
 
 
-@register("multi-hop")
+@register_aggregator("multi-hop")
 class MultiHopAttention(Aggregator):
     """Attention asked again and again, the query of a hop being the output of the one before.
 
