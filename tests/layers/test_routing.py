@@ -236,6 +236,28 @@ def test_the_gradient_by_hand_of_learned_lengths_is_autograds() -> None:
         torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_gradient_by_hand_is_the_switch_between_our_gradient_and_autograds(by_hand: bool) -> None:
+    class Switched(StandardRouting):
+        gradient_by_hand = by_hand
+
+    layer = Switched(6, capsules=3, capsule_size=4)
+    vector, _ = layer(torch.randn(2, 5, 6))
+    assert ("LinearRoutingGradientBackward" in names_of_the_graph(vector)) is by_hand
+    layer.gradient_by_hand = not by_hand  # of one layer
+    vector, _ = layer(torch.randn(2, 5, 6))
+    assert ("LinearRoutingGradientBackward" in names_of_the_graph(vector)) is not by_hand
+
+
+def names_of_the_graph(tensor: Tensor) -> set[str]:
+    found, left = set(), [tensor.grad_fn]
+    while left:
+        if (node := left.pop()) is not None:
+            found.add(node.name())
+            left += [before for before, _ in node.next_functions]
+    return found
+
+
 def test_with_average_a_text_of_one_token_is_that_of_the_paper() -> None:
     layer, states, mask = layer_and_text(StandardRouting)
     wanted, _ = layer(states[:, :1], mask[:, :1])
