@@ -8,8 +8,7 @@
 
 from routepool.batching.bucket import Schedule, SlidingBucket, shard
 from routepool.batching.evaluation import evaluation_batches, in_input_order, stream
-from routepool.batching.forgetting import forget_words
-from routepool.batching.padding import Batch, length_of, pad
+from routepool.batching.padding import Batch, forget_words, length_of, pad
 from routepool.batching.prefetching import Prefetched, prefetch
 
 __all__ = [
