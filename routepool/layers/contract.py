@@ -16,16 +16,24 @@ from routepool.settings import AGGREGATORS, ENCODERS, HEADS
 register_aggregator, register_encoder, register_head = AGGREGATORS.register, ENCODERS.register, HEADS.register
 
 
-class _Layer(nn.Module):
-    """One that reads states."""
+class Layer(nn.Module):
+    """What the three have in common: their sizes, and how their weights start."""
 
     def __init__(self, in_features: int, out_features: int) -> None:
         super().__init__()
         self.in_features = at_least("in_features", in_features, 1)
         self.out_features = at_least("out_features", out_features, 1)
 
+    def reset_parameters(self) -> None:
+        """Xavier for matrices, zeros for biases."""
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.xavier_uniform_(parameter)
 
-class Encoder(_Layer):
+
+class Encoder(Layer):
     """A vector for each token that knows its neighbours; padding is no neighbour, wherever it lies.
 
     A new encoder is one class: set `out_features` and write `encode`, which sees rows of real tokens followed by
@@ -73,7 +81,7 @@ class Parts(NamedTuple):
     """
 
 
-class Aggregator(_Layer):
+class Aggregator(Layer):
     """Many vectors in, one vector out, and the weight each had in it.
 
     A new aggregator is one class: set `out_features` and write `aggregate`. Register it by name, and the model, the
@@ -139,7 +147,7 @@ class Aggregator(_Layer):
         return sums.flatten(1)
 
 
-class Head(nn.Module):
+class Head(Layer):
     """What the last aggregator made of a text -> one logit for each class.
 
     A new head is one class: write `forward`.
@@ -152,9 +160,7 @@ class Head(nn.Module):
     """
 
     def __init__(self, in_features: int, classes: int) -> None:
-        super().__init__()
-        self.in_features = at_least("in_features", in_features, 1)
-        self.classes = at_least("classes", classes, 1)
+        super().__init__(in_features, out_features=at_least("classes", classes, 1))
 
     def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
         """Logits (B, K).

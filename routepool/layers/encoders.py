@@ -190,12 +190,6 @@ class CNN(Encoder):
         self.bias = nn.Parameter(torch.empty(self.out_features))
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for the filters, zeros for the biases."""
-        for filters in self.filters:
-            nn.init.xavier_uniform_(filters)
-        nn.init.zeros_(self.bias)
-
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         maps = [
             functional.conv1d(functional.pad(states.mT, ((width - 1) // 2, width // 2)), filters)

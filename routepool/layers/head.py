@@ -44,12 +44,6 @@ class Perceptron(Head):
         self.output = nn.Linear(hidden_size, classes)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for the matrices, zeros for the biases."""
-        for layer in (self.hidden, self.output):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
-
     def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
         hidden = self.before_tanh(self.hidden(vector)).tanh()
         logits: Tensor = self.output(self.after_tanh(hidden))

@@ -45,7 +45,7 @@ def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int 
     >>> logits_of(model, tokenizer.encode(["good", "a bad film", ""])).shape
     (3, 2)
     """
-    return _in_order(model, encoded, "logits", model.head.classes, batch_size)
+    return _in_order(model, encoded, "logits", model.head.out_features, batch_size)
 
 
 def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: int, batch_size: int = BATCH) -> Floats:

@@ -32,13 +32,6 @@ class SelfAttention(Aggregator):
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for the matrices, zeros for the bias."""
-        nn.init.xavier_uniform_(self.query)
-        if self.projection is not None:
-            nn.init.xavier_uniform_(self.projection.weight)
-            nn.init.zeros_(self.projection.bias)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         states = self._read(states)
         weights = _attend(self.query.expand(states.shape[0], -1), states, mask)
@@ -72,11 +65,6 @@ class StructuredAttention(Aggregator):
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for both matrices."""
-        nn.init.xavier_uniform_(self.hidden.weight)
-        nn.init.xavier_uniform_(self.score.weight)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.score(self.hidden(states).tanh())  # (B, T, R)
         weights = masked_softmax(logits, mask.unsqueeze(-1), dim=1)
@@ -106,10 +94,6 @@ class MultiHopAttention(Aggregator):
         self.hops = between("hops", hops, 1, 100)
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Xavier for the first query."""
-        nn.init.xavier_uniform_(self.query)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         vector = self.query.expand(states.shape[0], -1)
