@@ -18,14 +18,7 @@ from routepool.layers.aggregation.algorithm import (
     norm_of,
 )
 from routepool.layers.aggregation.gradient import route_linearly
-from routepool.layers.contract import (
-    Aggregator,
-    Parts,
-    check_states,
-    finite_padding,
-    register_aggregator,
-    wide_type,
-)
+from routepool.layers.contract import Aggregator, Parts, check_states, finite_padding, register_aggregator, wide_type
 from routepool.settings import LARGEST
 
 _FULL = (torch.float32, torch.float64)
