@@ -118,7 +118,7 @@ def test_an_encoder_has_smaller_groups_than_routing() -> None:
 
 def test_levels_may_differ_and_share_nothing() -> None:
     words = Level(BiLSTM(6, 4), StandardRouting(8, capsules=2, capsule_size=3), embedding=Embedding(50, 6))
-    sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))  # type: ignore[call-arg]
+    sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))
     model = Classifier([words, sentences], Perceptron(6, 3))
     ids, mask = draw((2, 3, 4))
     assert model(ids, mask).shape == (2, 3)

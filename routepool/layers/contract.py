@@ -17,12 +17,12 @@ register_aggregator, register_encoder, register_head = AGGREGATORS.register, ENC
 
 
 class Layer(nn.Module):
-    """What the three have in common: their sizes, and how their weights start."""
+    """What the three have in common: their sizes, one for both unless two are given, and how weights start."""
 
-    def __init__(self, in_features: int, out_features: int) -> None:
+    def __init__(self, in_features: int, out_features: int | None = None) -> None:
         super().__init__()
         self.in_features = at_least("in_features", in_features, 1)
-        self.out_features = at_least("out_features", out_features, 1)
+        self.out_features = at_least("out_features", in_features if out_features is None else out_features, 1)
 
     def reset_parameters(self) -> None:
         """Xavier for matrices, zeros for biases."""
@@ -84,16 +84,13 @@ class Parts(NamedTuple):
 class Aggregator(Layer):
     """Many vectors in, one vector out, and the weight each had in it.
 
-    A new aggregator is one class: set `out_features` and write `aggregate`. Register it by name, and the model, the
-    settings and the contract tests know it:
+    A new aggregator is one class: write `aggregate`, and set `out_features` if it is not `in_features`. Register it by
+    name, and the model, the settings and the contract tests know it:
 
     >>> from routepool.layers import Aggregator, register_aggregator
     >>> from routepool.settings import AGGREGATORS
     >>> @register_aggregator("sum")
     ... class SumPooling(Aggregator):
-    ...     def __init__(self, in_features: int) -> None:
-    ...         super().__init__(in_features, out_features=in_features)
-    ...
     ...     def aggregate(self, states, mask):
     ...         weights = mask.unsqueeze(-1).to(states.dtype)
     ...         return (weights * states).sum(1), weights

@@ -72,7 +72,7 @@ class NoEncoder(Encoder):
     """
 
     def __init__(self, in_features: int, hidden_size: int | None = None) -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
 
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         return states

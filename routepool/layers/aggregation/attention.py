@@ -26,7 +26,7 @@ class SelfAttention(Aggregator):
     parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, form: str = "paper") -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
         released = one_of("form", form, ("paper", "released")) == "released"
         self.projection = nn.Linear(in_features, in_features) if released else None
         self.query = nn.Parameter(torch.empty(1, in_features))
@@ -90,7 +90,7 @@ class MultiHopAttention(Aggregator):
     parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, hops: int = 3) -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
         self.hops = between("hops", hops, 1, 100)
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()

@@ -22,9 +22,6 @@ class MaxPooling(Aggregator):
 
     parts = Parts(share_of="text")
 
-    def __init__(self, in_features: int) -> None:
-        super().__init__(in_features, out_features=in_features)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         vector = _masked_max(states, mask)
         return vector, _share_of_maxima(states.detach(), mask, vector.detach())
@@ -46,9 +43,6 @@ class MeanPooling(Aggregator):
     """
 
     parts = Parts(share_of="text")
-
-    def __init__(self, in_features: int) -> None:
-        super().__init__(in_features, out_features=in_features)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         number = mask.sum(-1, keepdim=True).clamp(min=1)
