@@ -100,6 +100,18 @@ def test_logits_of_a_trace_are_what_the_coupling_is_the_softmax_of(form: Form) -
     torch.testing.assert_close(second.logits[row], agreement[row])
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_capsules_of_a_round_are_the_squashed_sums_of_its_coupled_messages(form: Form) -> None:
+    layer, states, mask = layer_and_text(form)
+    messages = torch.einsum("btd,mcd->btmc", states, layer.weight) + layer.bias
+    for of_round in layer.trace(states, mask):
+        sums = torch.einsum("btm,btmc->bmc", of_round.coupling, messages)
+        length = sums.square().sum(-1, keepdim=True).sqrt()
+        torch.testing.assert_close(of_round.sums, sums)
+        torch.testing.assert_close(of_round.norm, length)
+        torch.testing.assert_close(of_round.capsules, length / (1 + length**2) * sums)
+
+
 @pytest.mark.parametrize("iterations", [2, 3, 4, 5])
 def test_with_one_capsule_iterations_change_no_bit_of_value_and_gradients(iterations: int) -> None:
     layer, states = StandardRouting(6, capsules=1, capsule_size=4, iterations=1), torch.randn(2, 5, 6)
