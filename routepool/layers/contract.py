@@ -220,12 +220,8 @@ def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
         shut = logits.masked_fill(padding, 0)
     else:
         shut = logits.masked_fill(padding, -torch.inf).masked_fill(padding.all(dim, keepdim=True), 0)
-    return shut.softmax(dim, dtype=wide_type(logits)).to(logits.dtype).masked_fill(padding, 0)
-
-
-def wide_type(tensor: Tensor) -> torch.dtype:
-    """The type to normalise in: float32 for half precisions, else the tensor's own."""
-    return torch.float32 if tensor.dtype in (torch.float16, torch.bfloat16) else tensor.dtype
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    return shut.softmax(dim, dtype=wide).to(logits.dtype).masked_fill(padding, 0)
 
 
 def plain_values() -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from routepool.layers.contract import masked_softmax, may_branch, wide_type
+from routepool.layers.contract import masked_softmax, may_branch
 
 CAPSULES, TOKENS = 1, 2  # axes of a coupling while it is computed, (B, M, T)
 SHORT = 1e-3  # of what a capsule receives: below it there is no direction to speak of
@@ -110,7 +110,7 @@ class Algorithm(NamedTuple):
         The first round is the same for every capsule: its coupling and logits are (B, T, 1).
         """
         logits = real.new_zeros(real.shape, dtype=messages.weight.dtype)
-        first = real.to(wide_type(logits))
+        first = real.to(torch.promote_types(logits.dtype, torch.float32))
         share = first / len(messages.weight) if self.axis == CAPSULES else first / first.sum(-1, True).clamp(min=1)
         coupling = share.to(logits.dtype)
         rounds: list[Round] = []
@@ -156,7 +156,7 @@ def direction(sums: Tensor, norm: Tensor) -> Tensor:
 
 def norm_of(sums: Tensor) -> Tensor:
     """(..., C) -> (..., 1), from float64 where a square leaves float32."""
-    dtype = wide_type(sums)
+    dtype = torch.promote_types(sums.dtype, torch.float32)
     norm = _norm(sums, dtype)
     if may_branch(norm) and math.isfinite(norm.detach().sum().item()):
         return norm

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from routepool.layers.contract import Aggregator, Parts, register_aggregator, wide_type
+from routepool.layers.contract import Aggregator, Parts, register_aggregator
 
 
 @register_aggregator("max")
@@ -46,7 +46,7 @@ class MeanPooling(Aggregator):
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         number = mask.sum(-1, keepdim=True).clamp(min=1)
-        weights = (mask.to(wide_type(states)) / number).to(states.dtype)
+        weights = (mask.to(torch.promote_types(states.dtype, torch.float32)) / number).to(states.dtype)
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1), weights.unsqueeze(-1)
 
 

@@ -18,7 +18,7 @@ from routepool.layers.aggregation.algorithm import (
     norm_of,
 )
 from routepool.layers.aggregation.gradient import route_linearly
-from routepool.layers.contract import Aggregator, Parts, check_states, finite_padding, register_aggregator, wide_type
+from routepool.layers.contract import Aggregator, Parts, check_states, finite_padding, register_aggregator
 from routepool.settings import LARGEST
 
 _FULL = (torch.float32, torch.float64)
@@ -83,7 +83,7 @@ class _Routing(Aggregator):
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         if self.messages == "linear" and self.gradient_by_hand and self._trains_in_full_precision(states):
-            wide = states.to(wide_type(states))
+            wide = states.to(torch.promote_types(states.dtype, torch.float32))
             parameters = (self.weight, self.bias, self.length)
             capsules, coupling = route_linearly(wide, *parameters, mask.unsqueeze(1), self._algorithm())
         else:
