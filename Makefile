@@ -57,7 +57,7 @@ research: install
 	$(BIN)/pytest -n $(WORKERS) -m research
 
 property: install
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(WORKERS) tests/layers/test_aggregation_contract.py tests/layers/test_encoding.py tests/layers/test_routing.py tests/layers/test_grouping.py tests/test_model.py
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n $(WORKERS) tests/layers/test_aggregation_contract.py tests/layers/test_encoding.py tests/layers/test_routing.py tests/test_grouping.py tests/test_model.py
 
 kill-test: install
 	$(BIN)/python tests/programmes/kill.py

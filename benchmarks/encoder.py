@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from routepool.layers.aggregation import Aggregator, MaxPooling, MeanPooling, StandardRouting
-from routepool.layers.encoders import BiGRU, BiLSTM, Encoder
+from routepool.layers import Aggregator, BiGRU, BiLSTM, Encoder, MaxPooling, MeanPooling, StandardRouting
 from routepool.model import Level
 from routepool.training.process import kept_buffers
 

@@ -12,14 +12,14 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from routepool.batching import Batch
-from routepool.layers.aggregation import StandardRouting
+from routepool.layers import StandardRouting
 from routepool.model import Classifier, Level
 from routepool.settings import ModelConfig, TrainingConfig
 from routepool.training import Examples
 
 
 class PlainLevel(nn.Module):
-    """Units of one axis into one vector, the weights copied from a level of ours."""
+    """The tokens of one axis into one vector, the weights copied from a level of ours."""
 
     def __init__(self, level: Level, config: ModelConfig) -> None:
         super().__init__()
@@ -51,11 +51,11 @@ class PlainModel(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """(B, T) or (B, S, T) -> logits."""
-        states = self.embedding(ids)
+        states, tokens = self.embedding(ids), mask
         for level in self.levels:
             vectors = level(states.flatten(0, mask.ndim - 2), mask.flatten(0, -2))
-            states, mask = vectors.unflatten(0, mask.shape[:-1]), mask.any(-1)
-        logits: Tensor = self.head(states)
+            states, tokens, mask = vectors.unflatten(0, mask.shape[:-1]), mask, mask.any(-1)
+        logits: Tensor = self.head(None, tokens, states)
         return logits
 
 

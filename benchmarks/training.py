@@ -22,9 +22,8 @@ from step_shares import PARTS, shares
 
 from routepool.batching import Batch, SlidingBucket, length_of
 from routepool.datasets import Dataset, load_named
-from routepool.layers.aggregation import StandardRouting
-from routepool.layers.grouping import group_rows
-from routepool.model import Classifier
+from routepool.layers import StandardRouting
+from routepool.model import Classifier, group_rows
 from routepool.settings import ModelConfig, TextConfig, TrainingConfig, change, preset
 from routepool.text import Encoded, Tokenizer
 from routepool.training import Examples, Hook, Objective, StepReport, Trainer

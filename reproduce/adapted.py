@@ -5,14 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from routepool.layers.aggregation import StandardRouting, register
-from routepool.layers.aggregation.masking import masked_softmax
-from routepool.layers.aggregation.messages import Messages
-from routepool.layers.aggregation.rounds import Round
-from routepool.layers.aggregation.squashing import capsules_of, norm_of
+from routepool.layers import Round, StandardRouting, register_aggregator
+from routepool.layers.aggregation.algorithm import Messages, capsules_of, norm_of
+from routepool.layers.contract import masked_softmax
 
 
-@register("adapted-routing")
+@register_aggregator("adapted-routing")
 class AdaptedRouting(StandardRouting):
     """Standard routing with two more options.
 
@@ -50,7 +48,7 @@ class AdaptedRouting(StandardRouting):
             coupling = masked_softmax(sharpened, real, dim=self.axis)
             sums = messages.sum(coupling)
             norm = norm_of(sums)
-            rounds.append(Round(coupling, logits, sums, norm, capsules_of(sums, norm, self.length)))
+            rounds.append(Round(coupling.mT, logits.mT, sums, norm, capsules_of(sums, norm, self.length)))
         return rounds
 
 

@@ -7,11 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from routepool.layers.aggregation import Aggregator, Parts, register
-from routepool.layers.aggregation.masking import masked_softmax
-from routepool.layers.aggregation.messages import LinearMessages
-from routepool.layers.aggregation.pooling import MaxPooling, MeanPooling
-from routepool.layers.aggregation.squashing import squash
+from routepool.layers import Aggregator, MaxPooling, MeanPooling, Parts, register_aggregator, squash
+from routepool.layers.aggregation.algorithm import LinearMessages
+from routepool.layers.contract import masked_softmax
 
 
 class _Projected(Aggregator):
@@ -24,7 +22,7 @@ class _Projected(Aggregator):
         nn.init.zeros_(self.projection.bias)
 
 
-@register("projected-max")
+@register_aggregator("projected-max")
 class ProjectedMax(_Projected):
     """The largest value of each feature of W h + b."""
 
@@ -36,7 +34,7 @@ class ProjectedMax(_Projected):
         return self.pool.aggregate(self.projection(states), mask)
 
 
-@register("projected-mean")
+@register_aggregator("projected-mean")
 class ProjectedMean(_Projected):
     """The average of W h + b over the tokens, which is W on their average: that is one product for a text, not T."""
 
@@ -49,7 +47,7 @@ class ProjectedMean(_Projected):
         return self.projection(average) * mask.any(-1, keepdim=True), weights  # a row without tokens has no b either
 
 
-@register("fixed-query")
+@register_aggregator("fixed-query")
 class FixedQuery(Aggregator):
     """Reverse routing whose query is a parameter, not the capsule of the round before: attention with M queries."""
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from routepool.errors import UnreadTextWarning as UnreadTextWarning
     from routepool.estimator.classifier import TextClassifier as TextClassifier
-    from routepool.layers.aggregation import MaxPooling as MaxPooling
-    from routepool.layers.aggregation import MeanPooling as MeanPooling
-    from routepool.layers.aggregation import MultiHopAttention as MultiHopAttention
-    from routepool.layers.aggregation import ReverseRouting as ReverseRouting
-    from routepool.layers.aggregation import SelfAttention as SelfAttention
-    from routepool.layers.aggregation import StandardRouting as StandardRouting
-    from routepool.layers.aggregation import StructuredAttention as StructuredAttention
+    from routepool.layers import MaxPooling as MaxPooling
+    from routepool.layers import MeanPooling as MeanPooling
+    from routepool.layers import MultiHopAttention as MultiHopAttention
+    from routepool.layers import ReverseRouting as ReverseRouting
+    from routepool.layers import SelfAttention as SelfAttention
+    from routepool.layers import StandardRouting as StandardRouting
+    from routepool.layers import StructuredAttention as StructuredAttention
     from routepool.model import Classifier as Classifier
     from routepool.scoring.predictor import Predictor as Predictor
     from routepool.scoring.predictor import load as load
@@ -34,14 +34,14 @@ __version__ = "0.1.0.dev0"
 # Resolved on first use: `import routepool` alone must not wait seconds for torch.
 _HOMES = {
     "Classifier": "routepool.model",
-    "MaxPooling": "routepool.layers.aggregation",
-    "MeanPooling": "routepool.layers.aggregation",
-    "MultiHopAttention": "routepool.layers.aggregation",
+    "MaxPooling": "routepool.layers",
+    "MeanPooling": "routepool.layers",
+    "MultiHopAttention": "routepool.layers",
     "Predictor": "routepool.scoring.predictor",
-    "ReverseRouting": "routepool.layers.aggregation",
-    "SelfAttention": "routepool.layers.aggregation",
-    "StandardRouting": "routepool.layers.aggregation",
-    "StructuredAttention": "routepool.layers.aggregation",
+    "ReverseRouting": "routepool.layers",
+    "SelfAttention": "routepool.layers",
+    "StandardRouting": "routepool.layers",
+    "StructuredAttention": "routepool.layers",
     "TextClassifier": "routepool.estimator.classifier",
     "UnreadTextWarning": "routepool.errors",
     "load": "routepool.scoring.predictor",

@@ -1,6 +1,6 @@
 """One model for sentences, documents and deeper texts."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -10,12 +10,9 @@ from support.aggregators import Midrange
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import StandardRouting
-from routepool.layers.embedding import Embedding
-from routepool.layers.encoders import BiLSTM
-from routepool.layers.head import Head
+from routepool.layers import BiLSTM, Embedding, Head, Perceptron, StandardRouting
 from routepool.model import Classifier, Level
-from routepool.settings import AGGREGATORS, ENCODERS, ModelConfig
+from routepool.settings import AGGREGATORS, ENCODERS, HEADS, ModelConfig
 
 SMALL = {"routing": {"capsule_size": 3}, "reverse-routing": {"capsule_size": 3}, "structured-attention": {"rows": 2}}
 
@@ -121,8 +118,8 @@ def test_an_encoder_has_smaller_groups_than_routing() -> None:
 
 def test_levels_may_differ_and_share_nothing() -> None:
     words = Level(BiLSTM(6, 4), StandardRouting(8, capsules=2, capsule_size=3), embedding=Embedding(50, 6))
-    sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))  # type: ignore[call-arg]
-    model = Classifier([words, sentences], Head(6, 3))
+    sentences = Level(ENCODERS["none"](6), AGGREGATORS["mean"](6))
+    model = Classifier([words, sentences], Perceptron(6, 3))
     ids, mask = draw((2, 3, 4))
     assert model(ids, mask).shape == (2, 3)
 
@@ -146,7 +143,8 @@ def test_dropout_lies_where_its_places_say(places: tuple[str, ...], dropped: set
 
 def test_weights_start_by_xavier_and_biases_at_zero() -> None:
     model = build(hidden_size=40, embedding_size=60)
-    head = model.head.hidden
+    head = model.get_submodule("head.hidden")
+    assert isinstance(head, torch.nn.Linear)
     bound = (6 / (head.in_features + head.out_features)) ** 0.5
     assert head.weight.abs().max() <= bound
     assert head.weight.abs().max() > 0.8 * bound
@@ -161,6 +159,61 @@ def test_a_new_aggregator_is_one_class() -> None:
     level = Classifier.build(config, vocabulary_size=9, classes=2).get_submodule("levels.0")
     assert isinstance(level.aggregator, Midrange)
     assert level.aggregator.share == 0.25
+
+
+class Listening(Head):
+    """Keeps what it is given; its logits are the sums of the vector and of the states."""
+
+    def __init__(self, in_features: int, explained_by: Literal["vector", "states"]) -> None:
+        super().__init__(in_features, classes=2)
+        self.explained_by = explained_by
+
+    def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
+        self.given = (states, mask, vector)
+        return torch.stack([vector.sum(-1), vector.sum(-1) if states is None else states.sum((1, 2))], -1)
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@given(shape=shapes, seed=st.integers(0, 2**31))
+def test_a_head_explained_by_states_is_given_what_the_last_aggregator_read(
+    grouped: bool, shape: tuple[int, ...], seed: int
+) -> None:
+    model, (ids, mask) = build(len(shape) - 1), draw(shape, seed)
+    vector = model.trace(ids, mask).vector
+    aggregator = model.get_submodule(f"levels.{len(shape) - 2}.aggregator")
+    model.head = head = Listening(vector.shape[-1], "states")
+    model(ids, mask, grouped=grouped)
+    states, tokens, given_vector = head.given
+    assert states is not None
+    for _ in shape[2:]:
+        mask = mask.any(-1)
+    assert torch.equal(tokens, mask)
+    assert not states[~mask].any()
+    torch.testing.assert_close(given_vector, vector, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(aggregator(states, mask)[0], vector, atol=1e-6, rtol=1e-5)
+
+
+def test_for_a_head_explained_by_the_vector_nobody_keeps_states() -> None:
+    model, (ids, mask) = build(depth=2), draw((2, 3, 4))
+    model.head = head = Listening(15, "vector")
+    for grouped in (True, False):
+        model(ids, mask, grouped=grouped)
+        assert head.given[0] is None
+
+
+def test_upwards_goes_on_from_what_any_level_made() -> None:
+    model, (ids, mask) = build(depth=2), draw((3, 4, 5))
+    model.head = Listening(15, "states")
+    trace = model.trace(ids, mask)
+    sentences = model.get_submodule("levels.0")(ids, mask)
+    torch.testing.assert_close(model.upwards(1, sentences, mask.any(-1)).logits, trace.logits, atol=1e-6, rtol=1e-5)
+    model.head = Listening(15, "vector")
+    alone = model.upwards(2, trace.vector, mask.any(-1).any(-1)).logits
+    torch.testing.assert_close(alone, model(ids, mask), atol=1e-6, rtol=1e-5)
+
+
+def test_the_head_of_a_built_model_is_the_registered_one() -> None:
+    assert type(build().head) is HEADS["mlp"]
 
 
 @pytest.mark.parametrize("depth", [1, 2])

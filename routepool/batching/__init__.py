@@ -7,8 +7,7 @@
 """
 
 from routepool.batching.bucket import Schedule, SlidingBucket, shard
-from routepool.batching.forgetting import forget_words
-from routepool.batching.padding import BATCH, Batch, buffers, evaluation_batches, length_of, pad
+from routepool.batching.padding import BATCH, Batch, buffers, evaluation_batches, forget_words, length_of, pad
 from routepool.batching.prefetching import Prefetched, prefetch
 
 __all__ = [

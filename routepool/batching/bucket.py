@@ -2,8 +2,7 @@
 
 # N examples  B batch  K kinds of length
 
-from collections.abc import Callable
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
@@ -35,7 +34,6 @@ class Schedule:
         return type(self)(batch_size, window)
 
 
-@dataclass(frozen=True, eq=False)
 class SlidingBucket:
     """Which examples make up each batch of an epoch: a pure function of its arguments, with no state that runs on.
 
@@ -60,20 +58,14 @@ class SlidingBucket:
     [[0, 2], [4, 5], [1, 3]]
     """
 
-    lengths: InitVar[Lengths]
-    seed: int = field(kw_only=True)
-    replacement: bool = field(kw_only=True)
-    _table: Integers = field(init=False, repr=False)
-    _sorted: Integers = field(init=False, repr=False)
-    _plan: Callable[[int, int, int], list[Integers]] = field(init=False, repr=False)
-
-    def __post_init__(self, lengths: Lengths) -> None:
+    def __init__(self, lengths: Lengths, *, seed: int, replacement: bool) -> None:
         if not len(lengths):
             raise InputError("batches need at least one example, got none")
-        object.__setattr__(self, "_table", table(lengths))
-        object.__setattr__(self, "_sorted", sort_by_length(self._table))
+        self.seed, self.replacement = seed, replacement
+        self._table = table(lengths)
+        self._sorted = sort_by_length(self._table)
         # A plan is as long as the epoch: made once for all its batches. Remembering it changes no result.
-        object.__setattr__(self, "_plan", lru_cache(maxsize=1)(self._make_plan))
+        self._plan = lru_cache(maxsize=1)(self._make_plan)
 
     def number(self, batch_size: int) -> int:
         """Batches in an epoch."""

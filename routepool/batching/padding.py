@@ -1,4 +1,4 @@
-"""Texts of different lengths -> one array, and which of them are computed together."""
+"""Texts of different lengths -> one array, some of its words hidden, and which of them are computed together."""
 
 # B batch  S sentences  T tokens  N texts  K kinds of length: 1 for words, 2 for sentences and words
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routepool.errors import InputError
-from routepool.text import PAD, Encoded
+from routepool.text import PAD, UNKNOWN, Encoded
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -92,6 +92,26 @@ class Batch(NamedTuple):
         sizes = [mask.any((0, *range(1, axis), *range(axis + 1, mask.ndim))).sum() for axis in range(1, mask.ndim)]
         room = [slice(max(1, int(size))) for size in sizes]
         return type(self)(self.rows[rows], self.ids[rows][:, *room], mask[:, *room])
+
+
+def forget_words(batch: Batch, share: float, *, seed: int, epoch: int, index: int) -> Batch:
+    """A batch in which each word is the unknown one with this probability: a pure function of its place.
+
+    A model that is to be asked about missing words should have met some.
+
+    >>> batch = Batch(np.array([0]), np.array([[5, 6, 7, 0]]), np.array([[True, True, True, False]]))
+    >>> forget_words(batch, 0.99, seed=0, epoch=0, index=0).ids
+    array([[1, 1, 1, 0]])
+    >>> forget_words(batch, 0.0, seed=0, epoch=0, index=0) is batch
+    True
+    """
+    if share == 0:
+        return batch
+    generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(epoch, index)))
+    # Drawn for the real words only, in reading order: padding changes no draw.
+    forgotten = np.zeros(batch.mask.shape, dtype=bool)
+    forgotten[batch.mask] = generator.random(int(batch.mask.sum())) < share
+    return batch._replace(ids=np.where(forgotten, UNKNOWN, batch.ids))
 
 
 def length_of(encoded: Encoded, depth: int) -> tuple[int, ...]:

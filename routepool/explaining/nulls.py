@@ -14,7 +14,7 @@ from torch import Tensor
 from routepool.explaining.couplings import Couplings, means_by_word
 from routepool.explaining.passes import batches, changed_output, levels_of, reading
 from routepool.explaining.subject import Subject
-from routepool.layers.aggregation import Aggregator
+from routepool.layers import Aggregator
 from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.batching import Batch, evaluation_batches, length_of
-from routepool.layers.aggregation import Aggregator
+from routepool.layers import Aggregator
 from routepool.model import Classifier, Level
 from routepool.scoring.torch_backend import depth_of
 from routepool.text import Encoded
@@ -126,10 +126,7 @@ def changed_output(level: Level, change: Callable[[Aggregator, Tensor, Tensor, T
 def upwards(model: Classifier, place: int, states: Tensor, mask: Tensor) -> Tensor:
     """Logits of what the levels below `place` made: vectors (B, S, D) with their mask, or (B, D) for the head alone."""
     with reading(model):
-        for level in levels_of(model)[place:]:
-            states, mask = level(states, mask, grouped=False), mask.any(-1)
-        logits: Tensor = model.head(states)
-    return logits
+        return model.upwards(place, states, mask, grouped=False).logits
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def _of_documents(subject: Subject, documents: Sequence[Encoded]) -> Floats:
     places: dict[bytes, int] = {}
     rows = [[places.setdefault(ids.tobytes(), len(places)) for ids in _sentences(one)] for one in documents]
     model, device = subject.model, next(subject.model.parameters()).device
-    result = np.empty((len(documents), model.head.output.out_features), dtype=np.float32)
+    result = np.empty((len(documents), model.head.out_features), dtype=np.float32)
     with reading(model), torch.inference_mode():
         vectors = _vectors(subject, [np.frombuffer(ids, dtype=np.int32) for ids in places])
         for batch in evaluation_batches([len(one) for one in rows], batch_size=BATCH):
@@ -124,7 +124,7 @@ def _masked(subject: Subject, variants: Sequence[Variant]) -> Floats:
     model, first = subject.model, levels_of(subject.model)[0]
     encoded = [one for one, _ in variants]
     flags = [one._replace(ids=kept.astype(np.int32)) for one, kept in variants]
-    result = np.empty((len(variants), model.head.output.out_features), dtype=np.float32)
+    result = np.empty((len(variants), model.head.out_features), dtype=np.float32)
     for batch, ids, mask in batches(model, encoded, batch_size=256, tokens=2**15):
         stays = torch.from_numpy(pad([flags[row] for row in batch.rows.tolist()], subject.depth)[0] == 1).to(ids.device)
         with (

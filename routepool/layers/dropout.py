@@ -1,12 +1,12 @@
-"""Values dropped in training: each by itself, or the same features at every unit of a row."""
+"""Values dropped in training: each by itself, or the same features at every token of a row."""
 
-# N rows  T units  D features
+# N rows  T tokens  D features
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from routepool.layers.transforms import plain_values
+from routepool.layers.contract import may_branch
 
 _LEVELS = 2**16  # a share is met to one part of this
 
@@ -23,8 +23,7 @@ class Dropout(nn.Dropout):
 
     def forward(self, values: Tensor) -> Tensor:
         """Any shape -> the same shape."""
-        here = values.device.type == "cpu" and plain_values()
-        if not (self.training and here and 0 < self.p < 1):
+        if not (self.training and 0 < self.p < 1 and may_branch(values)):
             return super().forward(values)
         return values * kept(values, self.p)
 
@@ -38,7 +37,7 @@ def kept(values: Tensor, share: float) -> Tensor:
 
 
 class LockedDropout(nn.Module):
-    """Dropout that drops the same features at every unit of a row: variational dropout (Gal and Ghahramani, 2016).
+    """Dropout that drops the same features at every token of a row: variational dropout (Gal and Ghahramani, 2016).
 
     What is dropped is drawn once for each row, however long it is: padding changes nothing.
 

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from routepool.checks import at_least
 from routepool.errors import InputError
-from routepool.layers.transforms import plain_values, transformed
+from routepool.layers.contract import may_branch, transformed
 from routepool.text import PAD
 
 
@@ -66,17 +66,18 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """(..., T) whole numbers -> (..., T, D)."""
-        self._check(ids)
         sparse = self.sparse and not transformed()  # torch makes no batch of sparse gradients
-        vectors = functional.embedding(ids, self.weight, padding_idx=PAD, sparse=sparse)
+        try:
+            vectors = functional.embedding(ids, self.weight, padding_idx=PAD, sparse=sparse)
+        except IndexError as error:
+            if not may_branch(ids):
+                raise
+            raise InputError(self._outside(ids)) from error
         if self.frozen is None or not vectors.requires_grad:
             return vectors
         return torch.where(self.frozen[ids].unsqueeze(-1), vectors.detach(), vectors)
 
-    def _check(self, ids: Tensor) -> None:
-        if not plain_values() or ids.device.type != "cpu" or ids.numel() == 0:
-            return
+    def _outside(self, ids: Tensor) -> str:
         low, high = (int(bound) for bound in ids.aminmax())
-        if low < 0 or high >= len(self.weight):
-            wrong = low if low < 0 else high
-            raise InputError(f"ids must lie between 0 and {len(self.weight) - 1}, the vocabulary's last, got {wrong}")
+        wrong = low if low < 0 else high
+        return f"ids must lie between 0 and {len(self.weight) - 1}, the vocabulary's last, got {wrong}"

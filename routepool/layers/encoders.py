@@ -13,52 +13,9 @@ from torch.nn import functional
 
 from routepool.checks import at_least, between
 from routepool.errors import InputError
-from routepool.layers.contract import check_states
-from routepool.layers.transforms import backward_suffices, plain_values
-from routepool.settings import ENCODERS, TextConfig
+from routepool.layers.contract import Encoder, backward_suffices, register_encoder
+from routepool.settings import TextConfig
 from routepool.text import TextReader
-
-register = ENCODERS.register
-
-
-class Encoder(nn.Module):
-    """A vector for each token that knows its neighbours; padding is no neighbour, wherever it lies.
-
-    A new encoder is one class: set `out_features` and write `encode`, which sees rows of real tokens followed by
-    zeros.
-    """
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__()
-        self.in_features = at_least("in_features", in_features, 1)
-        self.out_features = at_least("out_features", out_features, 1)
-
-    def forward(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Encode the real tokens as if the padding were not there.
-
-        Args:
-            states: (B, T, D) floats, anything at all where the mask is False.
-            mask: (B, T) bool, True at real tokens; without one, every token is real.
-
-        Returns:
-            (B, T, out_features), zeros on padding.
-        """
-        mask = check_states(states, mask, self.in_features)
-        if 0 in mask.shape:
-            return states.new_zeros(*mask.shape, self.out_features)
-        real = mask.unsqueeze(-1)
-        states = torch.where(real, states, 0)  # one pass over the states, where masked_fill makes two
-        lengths = mask.sum(1)
-        if not plain_values() or _has_gaps(mask):
-            order = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
-            encoded = _reorder(self.encode(_reorder(states, order), lengths), order.argsort(1))
-        else:
-            encoded = self.encode(states, lengths)
-        return torch.where(real, encoded, 0)
-
-    def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, D), (B,) -> (B, T, out_features); what is written behind a row's length is ignored."""
-        raise NotImplementedError
 
 
 class Pretrained(NamedTuple):
@@ -106,7 +63,7 @@ class PretrainedEncoder(nn.Module):
         raise NotImplementedError
 
 
-@register("none")
+@register_encoder("none")
 class NoEncoder(Encoder):
     """The vectors as they are, for a bag of words or an encoder of your own.
 
@@ -115,7 +72,7 @@ class NoEncoder(Encoder):
     """
 
     def __init__(self, in_features: int, hidden_size: int | None = None) -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
 
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         return states
@@ -182,7 +139,7 @@ class _Rearranged(torch.autograd.Function):
         return gradient.index_select(0, back), None, None
 
 
-@register("bilstm")
+@register_encoder("bilstm")
 class BiLSTM(_Recurrent):
     """A long short-term memory in both directions (eq. 2-5).
 
@@ -200,7 +157,7 @@ class BiLSTM(_Recurrent):
             nn.init.ones_(forget)
 
 
-@register("bigru")
+@register_encoder("bigru")
 class BiGRU(_Recurrent):
     """A gated recurrent unit in both directions.
 
@@ -211,7 +168,7 @@ class BiGRU(_Recurrent):
     network = nn.GRU
 
 
-@register("cnn")
+@register_encoder("cnn")
 class CNN(Encoder):
     """Filters over n-grams around each token (Kim 2014), hidden_size of each width, ReLU.
 
@@ -233,12 +190,6 @@ class CNN(Encoder):
         self.bias = nn.Parameter(torch.empty(self.out_features))
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for the filters, zeros for the biases."""
-        for filters in self.filters:
-            nn.init.xavier_uniform_(filters)
-        nn.init.zeros_(self.bias)
-
     def encode(self, states: Tensor, lengths: Tensor) -> Tensor:
         maps = [
             functional.conv1d(functional.pad(states.mT, ((width - 1) // 2, width // 2)), filters)
@@ -247,18 +198,8 @@ class CNN(Encoder):
         return (torch.cat(maps, dim=1).mT + self.bias).relu()
 
 
-def _has_gaps(mask: Tensor) -> bool:
-    return bool((mask[:, 1:] & ~mask[:, :-1]).any())
-
-
 def _reversal(lengths: Tensor, tokens: int) -> Tensor:
     """(B,) -> (B, T): the order that reads each row's real tokens backwards and leaves its padding."""
     place = torch.arange(tokens, device=lengths.device)
     mirrored = lengths.unsqueeze(1) - 1 - place
     return torch.where(mirrored >= 0, mirrored, place)
-
-
-def _reorder(states: Tensor, order: Tensor) -> Tensor:
-    """(B, T, D), (B, T) -> (B, T, D): the tokens of each row in another order."""
-    rows = torch.arange(order.shape[0], device=order.device).unsqueeze(1) * order.shape[1]
-    return states.flatten(0, 1).index_select(0, (rows + order).flatten()).reshape(states.shape)

@@ -1,4 +1,4 @@
-"""One vector -> logits: the two-layer perceptron on top of the last aggregator."""
+"""A text's vector -> logits: the two-layer perceptron of the paper."""
 
 # B batch  D features  K classes
 
@@ -7,10 +7,12 @@ from collections.abc import Collection
 from torch import Tensor, nn
 
 from routepool.checks import at_least
+from routepool.layers.contract import Head, register_head
 from routepool.layers.dropout import Dropout
 
 
-class Head(nn.Module):
+@register_head("mlp")
+class Perceptron(Head):
     """A hidden layer of tanh units, then one logit for each class.
 
     Args:
@@ -21,7 +23,8 @@ class Head(nn.Module):
         places: where: "hidden" after the tanh (the paper), "tanh" before it (the released code).
 
     >>> import torch
-    >>> Head(8, 3)(torch.randn(2, 8)).shape
+    >>> mask = torch.ones(2, 5, dtype=torch.bool)
+    >>> Perceptron(8, 3)(None, mask, torch.randn(2, 8)).shape
     torch.Size([2, 3])
     """
 
@@ -34,21 +37,14 @@ class Head(nn.Module):
         dropout: float = 0.0,
         places: Collection[str] = ("hidden",),
     ) -> None:
-        super().__init__()
+        super().__init__(in_features, classes)
         self.hidden = nn.Linear(in_features, at_least("hidden_size", hidden_size, 1))
         self.before_tanh = Dropout(dropout if "tanh" in places else 0)
         self.after_tanh = Dropout(dropout if "hidden" in places else 0)
-        self.output = nn.Linear(hidden_size, at_least("classes", classes, 1))
+        self.output = nn.Linear(hidden_size, classes)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for the matrices, zeros for the biases."""
-        for layer in (self.hidden, self.output):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
-
-    def forward(self, vector: Tensor) -> Tensor:
-        """(B, D) -> logits (B, K)."""
+    def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
         hidden = self.before_tanh(self.hidden(vector)).tanh()
         logits: Tensor = self.output(self.after_tanh(hidden))
         return logits

@@ -30,7 +30,7 @@ class TorchBackend:
         return logits_of(self.model, encoded)
 
     def vectors(self, encoded: Sequence[Encoded]) -> Floats:
-        return _in_order(self.model, encoded, "vector", self.model.head.hidden.in_features)
+        return _in_order(self.model, encoded, "vector", self.model.head.in_features)
 
 
 def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int = BATCH) -> Floats:
@@ -44,7 +44,7 @@ def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int 
     >>> logits_of(model, tokenizer.encode(["good", "a bad film", ""])).shape
     (3, 2)
     """
-    return _in_order(model, encoded, "logits", model.head.output.out_features, batch_size)
+    return _in_order(model, encoded, "logits", model.head.out_features, batch_size)
 
 
 def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: int, batch_size: int = BATCH) -> Floats:

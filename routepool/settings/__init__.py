@@ -23,7 +23,7 @@ from routepool.settings.declarations import (
     change,
     split_source,
 )
-from routepool.settings.parts import AGGREGATORS, ENCODERS, PRETRAINED
+from routepool.settings.parts import AGGREGATORS, ENCODERS, HEADS, PRETRAINED
 from routepool.settings.presets import PRESETS, preset
 from routepool.settings.toml import PresetFile, read_preset, read_toml, to_toml, toml_value
 
@@ -31,6 +31,7 @@ __all__ = [
     "AGGREGATORS",
     "ENCODERS",
     "GROUPS",
+    "HEADS",
     "LARGEST",
     "OF_LEARNING",
     "PHRASES",

@@ -6,11 +6,11 @@ from routepool.registry import Extra, Registry, origin_of
 from routepool.settings.declarations import ModelConfig
 
 if TYPE_CHECKING:
-    from routepool.layers.aggregation import Aggregator
-    from routepool.layers.encoders import Encoder, PretrainedEncoder
+    from routepool.layers import Aggregator, Encoder, Head, PretrainedEncoder
 
-AGGREGATORS: "Registry[type[Aggregator]]" = Registry("aggregator", home="routepool.layers.aggregation")
-ENCODERS: "Registry[type[Encoder]]" = Registry("encoder", home="routepool.layers.encoders")
+AGGREGATORS: "Registry[type[Aggregator]]" = Registry("aggregator", home="routepool.layers")
+ENCODERS: "Registry[type[Encoder]]" = Registry("encoder", home="routepool.layers")
+HEADS: "Registry[type[Head]]" = Registry("head", home="routepool.layers")
 PRETRAINED: "Registry[type[PretrainedEncoder]]" = Registry(
     "pre-trained encoder", {"hf": Extra("routepool.extras.huggingface", "hf")}
 )

@@ -12,7 +12,7 @@ from support import planted
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import METHODS, Explanation, Subject, explain, render_page
 from routepool.explaining.passes import levels_of, slope_of, watch
-from routepool.layers.aggregation import Aggregator, StandardRouting
+from routepool.layers import Aggregator, StandardRouting
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import of_saved
 from routepool.settings import AGGREGATORS
@@ -179,7 +179,7 @@ def test_a_capsules_score_is_what_its_removal_costs(sentences: SavedModel) -> No
             vector = trace.vector.clone()
             vector[:, capsule] = 0
             change = subject.evidence(trace.logits, target) - subject.evidence(
-                sentences.classifier.head(vector), target
+                sentences.classifier.head(None, mask, vector), target
             )
             lost.append(float(change))
     for word in shown.words:

@@ -58,7 +58,8 @@ def test_a_masked_word_is_read_but_not_aggregated(subject: Subject) -> None:
     level = subject.model.levels[0]
     with torch.no_grad():
         states = level.encoder(level.embedding(torch.tensor(text.ids[None]).long()))  # type: ignore[operator]
-        expected = subject.model.head(level.aggregator(states, torch.from_numpy(kept))[0])  # type: ignore[operator]
+        real = torch.from_numpy(kept)
+        expected = subject.model.head(None, real, level.aggregator(states, real)[0])  # type: ignore[operator]
     other = subject.encode(["a cup of bread and tea"])[0]  # of another length, in the same batch
     found = logits_without(subject, [(text, kept[0]), (other, np.ones(6, dtype=bool))], "masked")
     np.testing.assert_allclose(found[:1], expected.numpy(), atol=1e-5)

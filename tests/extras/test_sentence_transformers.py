@@ -14,7 +14,7 @@ st = pytest.importorskip("sentence_transformers", reason='needs pip install "rou
 
 from routepool.errors import InputError, UnknownNameError  # noqa: E402
 from routepool.extras.sentence_transformers import RoutingPooling  # noqa: E402
-from routepool.layers.aggregation import StandardRouting  # noqa: E402
+from routepool.layers import StandardRouting  # noqa: E402
 from routepool.settings import AGGREGATORS  # noqa: E402
 
 TEXTS = ["The soup was warm.", "It rained all day and nobody came to the market but us.", "Stale bread."]

@@ -8,7 +8,7 @@ from support.aggregators import FEATURES, SMALL, Kind, build, draw, every_aggreg
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import Aggregator
+from routepool.layers import Aggregator
 
 shapes = st.tuples(st.integers(1, 4), st.integers(1, 7), st.integers(0, 2**31))
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.func import functional_call, grad, hessian, jacfwd, jacrev, vmap
 
-from routepool.layers.aggregation import Aggregator, ReverseRouting, StandardRouting
+from routepool.layers import Aggregator, ReverseRouting, StandardRouting
 
 every_routing = pytest.mark.parametrize("form", [StandardRouting, ReverseRouting])
 OPTIONS: list[dict[str, Any]] = [

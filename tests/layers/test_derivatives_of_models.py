@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, grad, jacfwd, jacrev, vmap
 
+from routepool.layers import Encoder
 from routepool.layers.dropout import Dropout, LockedDropout
-from routepool.layers.encoders import Encoder
 from routepool.model import Classifier
 from routepool.settings import ENCODERS, ModelConfig
 

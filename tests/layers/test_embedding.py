@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from routepool.errors import InputError
-from routepool.layers.embedding import Embedding
+from routepool.layers import Embedding
 
 
 def test_known_rows_are_loaded_and_the_others_stay_random() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from routepool.errors import InputError
-from routepool.layers.encoders import CNN, BiGRU, BiLSTM, Encoder
+from routepool.layers import CNN, BiGRU, BiLSTM, Encoder
 from routepool.settings import ENCODERS
 
 FEATURES, HIDDEN = 5, 3

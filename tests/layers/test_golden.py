@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.layers.aggregation import MeanPooling, ReverseRouting, SelfAttention, StandardRouting, squash
-from routepool.layers.aggregation.masking import masked_softmax
+from routepool.layers import MeanPooling, ReverseRouting, SelfAttention, StandardRouting, squash
+from routepool.layers.contract import masked_softmax
 
 GOLDEN = dict(np.load(Path(__file__).with_name("golden_routing.npz")))
 CASES = sorted({name.split("_")[0] for name in GOLDEN if name.startswith("case")})

@@ -10,7 +10,7 @@ from support.reference import route_by_the_paper
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import ReverseRouting, StandardRouting, squash
+from routepool.layers import ReverseRouting, StandardRouting, squash
 
 FORMS = [StandardRouting, ReverseRouting]
 Form = type[StandardRouting] | type[ReverseRouting]
@@ -98,6 +98,18 @@ def test_logits_of_a_trace_are_what_the_coupling_is_the_softmax_of(form: Form) -
         "btmc,bmc->btm", torch.einsum("btd,mcd->btmc", states, layer.weight) + layer.bias, first.capsules
     )
     torch.testing.assert_close(second.logits[row], agreement[row])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_capsules_of_a_round_are_the_squashed_sums_of_its_coupled_messages(form: Form) -> None:
+    layer, states, mask = layer_and_text(form)
+    messages = torch.einsum("btd,mcd->btmc", states, layer.weight) + layer.bias
+    for of_round in layer.trace(states, mask):
+        sums = torch.einsum("btm,btmc->bmc", of_round.coupling, messages)
+        length = sums.square().sum(-1, keepdim=True).sqrt()
+        torch.testing.assert_close(of_round.sums, sums)
+        torch.testing.assert_close(of_round.norm, length)
+        torch.testing.assert_close(of_round.capsules, length / (1 + length**2) * sums)
 
 
 @pytest.mark.parametrize("iterations", [2, 3, 4, 5])
@@ -234,6 +246,28 @@ def test_the_gradient_by_hand_of_learned_lengths_is_autograds() -> None:
         found.append(torch.autograd.grad((vector * wanted).sum(), [needed, *layer.parameters()]))
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_gradient_by_hand_is_the_switch_between_our_gradient_and_autograds(by_hand: bool) -> None:
+    class Switched(StandardRouting):
+        gradient_by_hand = by_hand
+
+    layer = Switched(6, capsules=3, capsule_size=4)
+    vector, _ = layer(torch.randn(2, 5, 6))
+    assert ("LinearRoutingGradientBackward" in names_of_the_graph(vector)) is by_hand
+    layer.gradient_by_hand = not by_hand  # of one layer
+    vector, _ = layer(torch.randn(2, 5, 6))
+    assert ("LinearRoutingGradientBackward" in names_of_the_graph(vector)) is not by_hand
+
+
+def names_of_the_graph(tensor: Tensor) -> set[str]:
+    found, left = set(), [tensor.grad_fn]
+    while left:
+        if (node := left.pop()) is not None:
+            found.add(node.name())
+            left += [before for before, _ in node.next_functions]
+    return found
 
 
 def test_with_average_a_text_of_one_token_is_that_of_the_paper() -> None:

@@ -14,7 +14,7 @@ from support.model_folders import CONFIG, NEEDED, TEXTS, logits, tiny_model
 from torch import Tensor
 
 from routepool.errors import InputError
-from routepool.layers.aggregation import Aggregator
+from routepool.layers import Aggregator
 from routepool.model import Classifier
 from routepool.persistence import SavedModel, check_free, description, load, manifest, save
 from routepool.persistence.description import Values

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from reproduce.adapted import ADAPTED, AdaptedRouting
 from reproduce.controls import FixedQuery
-from routepool.layers.aggregation import ReverseRouting, StandardRouting
+from routepool.layers import ReverseRouting, StandardRouting
 
 SIZES: dict[str, Any] = {"capsules": 3, "capsule_size": 5}
 

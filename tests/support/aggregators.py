@@ -8,7 +8,7 @@ from torch import Tensor
 
 import reproduce.controls  # noqa: F401  (the aggregators of the experiments promise the same)
 from reproduce.adapted import ADAPTED
-from routepool.layers.aggregation import Aggregator, register
+from routepool.layers import Aggregator, register_aggregator
 from routepool.settings import AGGREGATORS
 
 FEATURES = 4
@@ -36,7 +36,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@register("midrange")
+@register_aggregator("midrange")
 class Midrange(Aggregator):
     """An aggregator of a user's own: half way between the smallest and the largest value."""
 

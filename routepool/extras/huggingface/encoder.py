@@ -23,7 +23,7 @@ from routepool.extras.huggingface.source import (
 )
 from routepool.extras.huggingface.states import StatesCache, folder_of
 from routepool.layers.encoders import Pretrained, PretrainedEncoder
-from routepool.layers.grouping import group_rows
+from routepool.model import group_rows
 from routepool.settings import PRETRAINED, TextConfig
 
 PIECES = 4096  # computed at once without gradients, padding included: 25 MB for the widest layer of a small encoder

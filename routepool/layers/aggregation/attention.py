@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 
 from routepool.checks import between, one_of
-from routepool.layers.aggregation.base import Aggregator, Parts, register
-from routepool.layers.aggregation.masking import masked_softmax
+from routepool.layers.contract import Aggregator, Parts, masked_softmax, register_aggregator
 from routepool.settings import LARGEST
 
 
-@register("attention")
+@register_aggregator("attention")
 class SelfAttention(Aggregator):
     """One learned query weighs the tokens: a = softmax(q . h), e = sum a h (eq. 8-10).
 
@@ -27,18 +26,11 @@ class SelfAttention(Aggregator):
     parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, form: str = "paper") -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
         released = one_of("form", form, ("paper", "released")) == "released"
         self.projection = nn.Linear(in_features, in_features) if released else None
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Xavier for the matrices, zeros for the bias."""
-        nn.init.xavier_uniform_(self.query)
-        if self.projection is not None:
-            nn.init.xavier_uniform_(self.projection.weight)
-            nn.init.zeros_(self.projection.bias)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         states = self._read(states)
@@ -52,7 +44,7 @@ class SelfAttention(Aggregator):
         return states if self.projection is None else self.projection(states).tanh()
 
 
-@register("structured-attention")
+@register_aggregator("structured-attention")
 class StructuredAttention(Aggregator):
     """Several learned views of the text, side by side: A = softmax(W2 tanh(W1 H)), e = A H (Lin et al. 2017).
 
@@ -73,18 +65,13 @@ class StructuredAttention(Aggregator):
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Xavier for both matrices."""
-        nn.init.xavier_uniform_(self.hidden.weight)
-        nn.init.xavier_uniform_(self.score.weight)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.score(self.hidden(states).tanh())  # (B, T, R)
         weights = masked_softmax(logits, mask.unsqueeze(-1), dim=1)
         return torch.bmm(weights.mT, states).flatten(1), weights
 
 
-@register("multi-hop")
+@register_aggregator("multi-hop")
 class MultiHopAttention(Aggregator):
     """Attention asked again and again, the query of a hop being the output of the one before.
 
@@ -103,14 +90,10 @@ class MultiHopAttention(Aggregator):
     parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, hops: int = 3) -> None:
-        super().__init__(in_features, out_features=in_features)
+        super().__init__(in_features)
         self.hops = between("hops", hops, 1, 100)
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Xavier for the first query."""
-        nn.init.xavier_uniform_(self.query)
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         vector = self.query.expand(states.shape[0], -1)

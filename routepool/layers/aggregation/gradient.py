@@ -23,16 +23,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from routepool.layers.aggregation.messages import LinearMessages, per_capsule
-from routepool.layers.aggregation.rounds import Algorithm, Round
-from routepool.layers.aggregation.squashing import capsules_backward, direction
-from routepool.layers.transforms import backward_suffices, transformed
+from routepool.layers.aggregation.algorithm import (
+    SHORT,
+    Algorithm,
+    LinearMessages,
+    Round,
+    direction,
+    per_capsule,
+    squash_gain,
+)
+from routepool.layers.contract import backward_suffices, transformed
 
 
 def route_linearly(
     states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, algorithm: Algorithm
 ) -> tuple[Tensor, Tensor]:
-    """Capsules (B, M, C) and coupling (B, M, T), whose gradient is by hand wherever that will do.
+    """Capsules (B, M, C) and coupling (B, T, M), whose gradient is by hand wherever that will do.
 
     Args:
         states: (B, T, D), in full precision; so is what is computed, whether or not autocast is on around it.
@@ -55,7 +61,7 @@ def _plain(
     """The same, left to autograd."""
     with _full_precision():
         last = algorithm.rounds(LinearMessages(states, weight, bias), real, length)[-1]
-    return last.capsules, last.coupling.expand(-1, len(weight), -1)
+    return last.capsules, last.coupling.expand(-1, -1, len(weight))
 
 
 def _full_precision() -> torch.autocast:
@@ -81,7 +87,7 @@ class LinearRoutingGradient(torch.autograd.Function):
         real: Tensor,
         algorithm: Algorithm,
     ) -> tuple[Tensor, Tensor]:
-        """Capsules (B, M, C) and coupling (B, M, T)."""
+        """Capsules (B, M, C) and coupling (B, T, M)."""
         ctx.messages = _KeptMessages(states.detach(), weight.detach(), bias.detach(), algorithm.iterations)
         with _full_precision():
             ctx.rounds = algorithm.rounds(ctx.messages, real, length)
@@ -89,7 +95,7 @@ class LinearRoutingGradient(torch.autograd.Function):
         ctx.save_for_backward(states, weight, bias, length, real)
         ctx.set_materialize_grads(False)  # training has no gradient for the coupling
         last: Round = ctx.rounds[-1]
-        return last.capsules.clone(), last.coupling.expand(-1, len(weight), -1).clone()
+        return last.capsules.clone(), last.coupling.expand(-1, -1, len(weight)).clone()
 
     @staticmethod
     def backward(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -123,26 +129,27 @@ def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor
     messages: _KeptMessages = ctx.messages
     left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
     of_length = None if length is None else torch.zeros_like(length)
-    of_logits = torch.zeros_like(ctx.rounds[-1].coupling)
+    of_logits = torch.zeros_like(ctx.rounds[-1].coupling.mT)
     if of_capsules is None:
         of_capsules = torch.zeros_like(ctx.rounds[-1].capsules)
     for number in reversed(range(len(ctx.rounds))):
         this: Round = ctx.rounds[number]
-        total = this.coupling.sum(-1, keepdim=True)
+        coupling = this.coupling.mT
+        total = coupling.sum(-1, keepdim=True)
         if of_length is not None:
             of_length += (of_capsules * direction(this.sums, this.norm)).sum((0, 2)).unsqueeze(1)
-        of_sums = capsules_backward(this.sums, of_capsules, this.norm, length)
+        of_sums = _through_capsules(this, of_capsules, length)
         incoming, of_total = _through_average(this, total, of_sums, average=ctx.algorithm.average)
         of_pooled = messages.through_weight(incoming, 2 * number)
-        left.append(this.coupling)
+        left.append(coupling)
         of_weight.baddbmm_(*_by_capsule(incoming, messages.pools[number].expand(-1, len(weight), -1)))
         of_bias += (incoming * total).sum(0)
         if number == 0:  # its coupling is a constant
             break
         of_routed = torch.bmm(states, of_pooled.mT).mT + (of_total + (incoming * bias).sum(-1, keepdim=True))
         if of_coupling is not None:
-            of_routed, of_coupling = of_routed + of_coupling, None
-        of_logits = of_logits + _through_softmax(this.coupling, of_routed.masked_fill_(~real, 0), ctx.algorithm.axis)
+            of_routed, of_coupling = of_routed + of_coupling.mT, None
+        of_logits = of_logits + _through_softmax(coupling, of_routed.masked_fill_(~real, 0), ctx.algorithm.axis)
         before: Round = ctx.rounds[number - 1]
         of_query, of_constant = torch.bmm(of_logits, states), of_logits.sum(-1, keepdim=True)
         left.append(of_logits)
@@ -198,6 +205,23 @@ def _through_average(of: Round, total: Tensor, of_sums: Tensor, *, average: bool
     divisor = total.clamp(min=1)
     of_divisor = -(of_sums * of.sums).sum(-1, keepdim=True) / divisor
     return of_sums / divisor, of_divisor * (total >= 1)
+
+
+def _through_capsules(of: Round, of_capsules: Tensor, length: Tensor | None) -> Tensor:
+    """The gradient for the sums. Of a direction at a learned length, only what is across it is left."""
+    if length is None:
+        return _through_squash(of.sums, of.norm, of_capsules)
+    along = direction(of.sums, of.norm)
+    lost = (of_capsules * along).sum(-1, keepdim=True) * along
+    return (of_capsules - lost.masked_fill(of.norm < SHORT, 0)) * (length / of.norm.clamp(min=SHORT))
+
+
+def _through_squash(sums: Tensor, norm: Tensor, of_capsules: Tensor) -> Tensor:
+    """With v = g(n) s: dv = g ds + g'(n) / n (s . ds) s, which is symmetric in ds, and g'(n) n = g (1/n - n) g."""
+    gain, inverse = squash_gain(norm)
+    along = (sums * of_capsules).sum(-1, keepdim=True) * inverse  # factor after factor: each product stays in range
+    bend = along * (gain * (inverse - norm) * gain) * inverse
+    return (of_capsules * gain).addcmul_(bend, sums)
 
 
 def _through_softmax(coupling: Tensor, of_coupling: Tensor, axis: int) -> Tensor:

@@ -6,11 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from routepool.layers.aggregation.base import Aggregator, Parts, register
-from routepool.layers.aggregation.masking import masked_max, mean_weights
+from routepool.layers.contract import Aggregator, Parts, register_aggregator
 
 
-@register("max")
+@register_aggregator("max")
 class MaxPooling(Aggregator):
     """The largest value of each feature (eq. 6).
 
@@ -23,21 +22,18 @@ class MaxPooling(Aggregator):
 
     parts = Parts(share_of="text")
 
-    def __init__(self, in_features: int) -> None:
-        super().__init__(in_features, out_features=in_features)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        vector = masked_max(states, mask)
+        vector = _masked_max(states, mask)
         return vector, _share_of_maxima(states.detach(), mask, vector.detach())
 
     def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
         """A token brings those features whose maximum it holds."""
         states = states.masked_fill(~mask.unsqueeze(-1), 0)
-        holds = _at_maximum(states, mask, masked_max(states, mask))
+        holds = _at_maximum(states, mask, _masked_max(states, mask))
         return (functional.normalize(holds.to(states.dtype), p=1, dim=1) * states).unsqueeze(2)
 
 
-@register("mean")
+@register_aggregator("mean")
 class MeanPooling(Aggregator):
     """The average of the real tokens (eq. 7).
 
@@ -48,12 +44,16 @@ class MeanPooling(Aggregator):
 
     parts = Parts(share_of="text")
 
-    def __init__(self, in_features: int) -> None:
-        super().__init__(in_features, out_features=in_features)
-
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        weights = mean_weights(states, mask)
+        number = mask.sum(-1, keepdim=True).clamp(min=1)
+        weights = (mask.to(torch.promote_types(states.dtype, torch.float32)) / number).to(states.dtype)
         return torch.bmm(weights.unsqueeze(1), states).squeeze(1), weights.unsqueeze(-1)
+
+
+def _masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """(B, T, D) -> (B, D): the largest value of each feature over the real tokens, 0 for an empty row."""
+    largest = states.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(1)
+    return largest.masked_fill(~mask.any(-1, keepdim=True), 0)
 
 
 def _at_maximum(states: Tensor, mask: Tensor, maxima: Tensor) -> Tensor:

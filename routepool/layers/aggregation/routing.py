@@ -2,30 +2,26 @@
 
 # B batch  T tokens  D features  M capsules  C capsule size
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 
 from routepool.checks import between, one_of
-from routepool.layers.aggregation.base import Aggregator, Parts, register
+from routepool.layers.aggregation.algorithm import (
+    CAPSULES,
+    TOKENS,
+    Algorithm,
+    LinearMessages,
+    Messages,
+    Round,
+    TanhMessages,
+    capsules_of,
+    norm_of,
+)
 from routepool.layers.aggregation.gradient import route_linearly
-from routepool.layers.aggregation.masking import finite_padding, wide_type
-from routepool.layers.aggregation.messages import LinearMessages, Messages, TanhMessages
-from routepool.layers.aggregation.rounds import CAPSULES, TOKENS, Algorithm, Round
-from routepool.layers.aggregation.squashing import capsules_of
-from routepool.layers.contract import check_states
+from routepool.layers.contract import Aggregator, Parts, check_states, finite_padding, register_aggregator
 from routepool.settings import LARGEST
 
 _FULL = (torch.float32, torch.float64)
-
-
-class Iteration(NamedTuple):
-    """What one round of routing computed."""
-
-    coupling: Tensor  # (B, T, M), 0 on padding
-    logits: Tensor  # (B, T, M), the b of eq. 16 that this coupling is the softmax of, 0 on padding
-    capsules: Tensor  # (B, M, C)
 
 
 class _Routing(Aggregator):
@@ -45,7 +41,12 @@ class _Routing(Aggregator):
     """
 
     axis: int
-    gradient_by_hand = True  # that of linear messages; False leaves it to autograd
+    gradient_by_hand = True
+    """Whether training with linear messages has the gradient of `gradient.py`: the numbers are autograd's, sooner.
+
+    False, on a layer or a class, leaves it to autograd: for a subclass with rounds of its own, or to compare.
+    """
+
     pass_cost = 1024  # the capsules' matrices are read in every round (benchmarks/encoder.py)
 
     def __init__(
@@ -82,22 +83,24 @@ class _Routing(Aggregator):
 
     def aggregate(self, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         if self.messages == "linear" and self.gradient_by_hand and self._trains_in_full_precision(states):
-            wide = states.to(wide_type(states))
+            wide = states.to(torch.promote_types(states.dtype, torch.float32))
             parameters = (self.weight, self.bias, self.length)
             capsules, coupling = route_linearly(wide, *parameters, mask.unsqueeze(1), self._algorithm())
         else:
             last = self.route(self._messages(states), mask.unsqueeze(1))[-1]
-            capsules, coupling = last.capsules, last.coupling
-        return capsules.flatten(1), self._per_token(coupling)
+            capsules, coupling = last.capsules, last.coupling.expand(-1, -1, self.capsules)
+        return capsules.flatten(1), coupling
 
-    def trace(self, states: Tensor, mask: Tensor | None = None) -> list[Iteration]:
-        """Coupling, logits and capsules of every iteration, the last one being what `forward` returns."""
+    def trace(self, states: Tensor, mask: Tensor | None = None) -> list[Round]:
+        """Every round, the last one being what `forward` returns; logits are 0 on padding."""
         mask = check_states(states, mask, self.in_features)
+        shape, padding = (-1, -1, self.capsules), ~mask.unsqueeze(-1)
         rounds = self.route(self._messages(finite_padding(states, mask)), mask.unsqueeze(1))
-        logits = [self._per_token(each.logits).masked_fill(~mask.unsqueeze(-1), 0) for each in rounds]
         return [
-            Iteration(self._per_token(each.coupling), of_round, each.capsules)
-            for each, of_round in zip(rounds, logits, strict=True)
+            each._replace(
+                coupling=each.coupling.expand(shape), logits=each.logits.expand(shape).masked_fill(padding, 0)
+            )
+            for each in rounds
         ]
 
     def rounds(self, states: Tensor, mask: Tensor) -> list[Tensor]:
@@ -111,10 +114,10 @@ class _Routing(Aggregator):
         return terms / weights.sum(1).clamp(min=1)[:, None, :, None] if self.average else terms
 
     def vector_of(self, sums: Tensor) -> Tensor:
-        return capsules_of(sums, length=self.length).flatten(1)
+        return capsules_of(sums, norm_of(sums), self.length).flatten(1)
 
     def route(self, messages: Messages, real: Tensor) -> list[Round]:
-        """Algorithm 1 for a mask (B, 1, T)."""
+        """Algorithm 1 for a mask (B, 1, T); coupling and logits of the first round are (B, T, 1)."""
         return self._algorithm().rounds(messages, real, self.length)
 
     def _trains_in_full_precision(self, states: Tensor) -> bool:
@@ -134,11 +137,8 @@ class _Routing(Aggregator):
     def _algorithm(self) -> Algorithm:
         return Algorithm(self.axis, self.iterations, self.average)
 
-    def _per_token(self, by_capsule: Tensor) -> Tensor:
-        return by_capsule.mT.expand(-1, -1, self.capsules)
 
-
-@register("routing")
+@register_aggregator("routing")
 class StandardRouting(_Routing):
     """Standard DR-AGG: each token splits one unit of itself between the capsules (eq. 15).
 
@@ -152,7 +152,7 @@ class StandardRouting(_Routing):
     axis = CAPSULES
 
 
-@register("reverse-routing")
+@register_aggregator("reverse-routing")
 class ReverseRouting(_Routing):
     """Reversed DR-AGG: each capsule splits one unit of attention between the tokens (eq. 18).
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routepool.layers.grouping import group_rows
+from routepool.model import group_rows
 
 lengths_of_rows = st.lists(st.integers(0, 300), min_size=0, max_size=40)
 
