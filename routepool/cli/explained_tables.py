@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from routepool.cli import screen
 from routepool.explaining import Audit, CapsuleReport
-from routepool.explaining.auditing import Measure
+from routepool.explaining.audits import Measure
 from routepool.explaining.couplings import Taken
 
 _SHOWN = 8  # words of a capsule
@@ -37,13 +37,12 @@ def show_report(found: CapsuleReport) -> None:
     """Words, classes and nulls."""
     for view in found.capsules:
         classes = ", ".join(f"{label} {effect:+.2f}" for label, effect in view.classes.items())
-        screen.say(
-            f"capsule {view.number} of {view.level}: {100 * view.share:.1f} % of the couplings; without it {classes}"
-        )
+        name = f"{found.part} {view.number} of {view.level}"
+        screen.say(f"{name}: {100 * view.share:.1f} % of the couplings; without it {classes}")
         for name, taken in (("words", view.words), ("phrases", view.phrases)):
             if taken:
                 screen.say(f"  {name}: {_listed(taken)}")
-    screen.say(f"{found.texts} texts. Classes: what a label's log-odds lose when the capsule is set to zero.")
+    screen.say(f"{found.texts} texts. Classes: what a label's log-odds lose when the {found.part} is set to zero.")
     rows = [(one.name, f"{100 * one.accuracy:.1f}", f"{100 * one.changed:.1f}") for one in found.by_iterations]
     title = f"dynamic? other numbers of iterations, trained with {found.iterations}, in %"
     screen.table(title, ("iterations", "accuracy", "changed"), rows)

@@ -16,6 +16,7 @@ from routepool.explaining.nulls import Changed, by_coupling, by_iterations
 from routepool.explaining.passes import batches, levels_of, parts_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
 from routepool.explaining.subject import Subject
+from routepool.layers.aggregation import Aggregator
 from routepool.scoring.probabilities import check_finite
 from routepool.text import Encoded
 
@@ -47,6 +48,7 @@ class CapsuleReport:
 
     texts: int
     iterations: int  # that the model was trained with
+    part: str  # what the model calls a capsule
     capsules: tuple[CapsuleView, ...]
     by_iterations: tuple[Changed, ...]
     by_coupling: tuple[Changed, ...]
@@ -75,23 +77,9 @@ def report_capsules(
         one_iteration: a model trained with one iteration, whose capsules no route has sorted.
         projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
             slices of it are what capsules would be if it did not matter which feature lies in which.
-
-    >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
-    >>> from routepool.text import Tokenizer
-    >>> texts = ["a good film", "a bad film"] * 5
-    >>> tokenizer, small = Tokenizer.build(texts), ModelConfig(embedding_size=4, hidden_size=4)
-    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
-    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
-    >>> found = report_capsules(subject, texts, ["pos", "neg"] * 5)
-    >>> len(found.capsules), [one.name for one in found.by_iterations]
-    (5, ['1', '2', '3', '4', '5', '6'])
     """
     layer = levels_of(subject.model)[0].aggregator
-    if layer.parts.name != "capsule":
-        raise InputError("only routing has capsules, and this model has none; --audit reads every model")
-    if subject.multi_label:
-        raise InputError("capsules are probed for one label a text, and this model gives any number")
+    _check_routed(subject, layer)
     truth = np.array([subject.place(label) for label in labels], dtype=np.int64)
     encoded = subject.encode(texts)
     kept = [place for place, one in enumerate(encoded) if len(one.ids)]
@@ -101,12 +89,21 @@ def report_capsules(
     return CapsuleReport(
         texts=len(encoded),
         iterations=layer.iterations,
+        part=layer.parts.name,
         capsules=tuple(_views(subject, encoded, couplings)),
         by_iterations=tuple(by_iterations(subject, encoded, truth)),
         by_coupling=tuple(by_coupling(subject, encoded, truth, couplings)),
         variance=variance_of(couplings),
         redundancy=tuple(_redundancy(subject, [texts[place] for place in kept], truth, one_iteration, projected_mean)),
     )
+
+
+def _check_routed(subject: Subject, layer: Aggregator) -> None:
+    """Capsules are parts among which words are shared out: by their couplings, or in rounds."""
+    if layer.parts.number == 1 or (layer.parts.share_of != "word" and layer.iterations == 1):
+        raise InputError("only routing has capsules, and this model has none; --audit reads every model")
+    if subject.multi_label:
+        raise InputError("capsules are probed for one label a text, and this model gives any number")
 
 
 def _check_probes(truth: NDArray[np.int64], labels: Sequence[str]) -> None:

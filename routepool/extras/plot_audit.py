@@ -4,7 +4,7 @@ from typing import BinaryIO
 
 from matplotlib.figure import Figure
 
-from routepool.explaining.auditing import LEAVE_ONE_OUT, RANDOM, RARE, SEARCH, Audit
+from routepool.explaining.audits import LEAVE_ONE_OUT, RANDOM, RARE, SEARCH, Audit
 from routepool.explaining.pictures import PICTURES
 
 _BOUNDS = {RANDOM: ":", RARE: "-.", LEAVE_ONE_OUT: "--", SEARCH: "--"}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from routepool.batching import length_of, stream
 from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
-from routepool.scoring.probabilities import check_finite, chosen, finite_rows, probabilities
+from routepool.scoring.probabilities import check_finite, chosen, finite_rows, probabilities, usual_thresholds
 from routepool.scoring.results import Backend, Encoding, Prediction
 from routepool.text import Encoded, Reading, TextReader, Unread, reading_of
 
@@ -58,7 +58,7 @@ class Predictor:
         self.multi_label, self.columns, self.saved = multi_label, columns, saved
         check_calibration(temperature, thresholds, len(self.labels))
         self.temperature = temperature
-        self.thresholds = thresholds or ([0.5] * len(self.labels) if multi_label else None)
+        self.thresholds = thresholds or usual_thresholds(self.labels, multi_label=multi_label)
 
     @classmethod
     def from_pretrained(

@@ -63,6 +63,11 @@ def chosen(shares: Floats, labels: Sequence[str], thresholds: Sequence[float] | 
     return [tuple(labels[place] for place in np.flatnonzero(row).tolist()) for row in above]
 
 
+def usual_thresholds(labels: Sequence[str], *, multi_label: bool) -> tuple[float, ...] | None:
+    """Those of a model without tuned ones: 0.5 for each label, none where the likeliest label wins."""
+    return (0.5,) * len(labels) if multi_label else None
+
+
 def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool = False) -> float:
     """The temperature under which held-out targets are likeliest, between 1/4 and 20, drawn towards 1.
 

@@ -47,7 +47,7 @@ def test_prediction_is_the_predictors(sentences: SavedModel) -> None:
     assert [*shown.predicted] == model.predict([SENTENCE]) == [shown.label]
 
 
-def test_units_are_the_words_of_the_original_text(sentences: SavedModel, documents: SavedModel) -> None:
+def test_spans_are_the_words_of_the_original_text(sentences: SavedModel, documents: SavedModel) -> None:
     (encoded,) = sentences.tokenizer.encode([SENTENCE])
     (shown,) = explain(Subject.of(sentences), [SENTENCE])
     assert [(word.start, word.end) for word in shown.words] == list(map(tuple, encoded.spans.tolist()))
@@ -70,9 +70,9 @@ def test_weights_and_rounds_are_those_of_the_layer(depth: int, sentences: SavedM
     traced = saved.classifier.trace(ids, mask).weights
     for level, weights in zip(reversed(shown.levels), traced, strict=True):
         real = weights[weights.sum(-1) > 0]
-        np.testing.assert_allclose([unit.weights for unit in level.units], real.detach().numpy(), atol=1e-6)
-        assert all(unit.rounds[-1] == unit.weights and len(unit.rounds) == 3 for unit in level.units)
-        assert all(unit.rounds[0] == pytest.approx((0.5, 0.5)) for unit in level.units)
+        np.testing.assert_allclose([span.weights for span in level.spans], real.detach().numpy(), atol=1e-6)
+        assert all(span.rounds[-1] == span.weights and len(span.rounds) == 3 for span in level.spans)
+        assert all(span.rounds[0] == pytest.approx((0.5, 0.5)) for span in level.spans)
 
 
 def test_couplings_of_a_word_sum_to_one_and_so_cannot_rank_words(sentences: SavedModel) -> None:
@@ -89,7 +89,7 @@ def test_every_method_scores_every_aggregator(aggregator: str, depth: int) -> No
         for text, shown in zip(texts, explain(subject, texts, method=method), strict=True):
             assert (shown.text, shown.method, shown.aggregator) == (text, method, aggregator)
             assert len(shown.levels) == depth
-            assert np.isfinite([unit.score for level in shown.levels for unit in level.units]).all()
+            assert np.isfinite([span.score for level in shown.levels for span in level.spans]).all()
         together = explain(subject, texts, method=method)[3]
         (alone,) = explain(subject, texts[3:], method=method)
         scores, expected = ([word.score for word in one.words] for one in (together, alone))
@@ -204,7 +204,7 @@ def test_several_labels_are_explained_by_their_own_logit() -> None:
 def test_json_gives_the_same_explanation_back(documents: SavedModel) -> None:
     (shown,) = explain(Subject.of(documents), [DOCUMENT + "\ud800"], iterations=True)
     assert Explanation.from_json(shown.to_json()) == shown
-    assert json.loads(shown.to_json())["format_version"] == 1
+    assert json.loads(shown.to_json())["format_version"] == 2
 
 
 @pytest.mark.parametrize(
@@ -212,8 +212,9 @@ def test_json_gives_the_same_explanation_back(documents: SavedModel) -> None:
     [
         ("[]", "wanted the JSON of an explanation"),
         ("{", "wanted the JSON of an explanation"),
-        ('{"format_version": 2}', "format version 1, got 2"),
+        ('{"format_version": 3}', "format version 1 to 2, got 3"),
         ('{"format_version": 1, "text": ""}', "wanted the JSON of an explanation"),
+        ('{"format_version": 2, "text": ""}', "wanted the JSON of an explanation"),
     ],
 )
 def test_other_json_is_refused(content: str, message: str) -> None:
@@ -221,9 +222,9 @@ def test_other_json_is_refused(content: str, message: str) -> None:
         Explanation.from_json(content)
 
 
-def test_a_unit_outside_the_text_is_refused(sentences: SavedModel) -> None:
+def test_a_span_outside_the_text_is_refused(sentences: SavedModel) -> None:
     values = explain(Subject.of(sentences), ["tea"])[0].to_dict()
-    values["levels"][0]["units"][0]["end"] = 9
+    values["levels"][0]["spans"][0]["end"] = 9
     with pytest.raises(InputError, match="must lie in the text's 3 characters, got 0 to 9"):
         Explanation.from_json(json.dumps(values))
 

@@ -15,9 +15,7 @@ from starlette.responses import Response
 import routepool
 from routepool.errors import RoutepoolError
 from routepool.extras.serving import prometheus as counting
-from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.messages import (
+from routepool.extras.serving.bodies import (
     Encodings,
     ExplainBody,
     Explanations,
@@ -27,6 +25,8 @@ from routepool.extras.serving.messages import (
     State,
     TextsBody,
 )
+from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
+from routepool.extras.serving.jobs import Question
 from routepool.extras.serving.models import Models
 from routepool.extras.serving.reference import render_reference
 from routepool.extras.serving.refusals import REASONS, Refused, json_response, refusal, sentence
