@@ -137,14 +137,15 @@ class Explanation:
     def from_json(cls, content: str | bytes) -> Self:
         """Read what `to_json` wrote, in this version of the format or the one before."""
         try:
-            return cls._from(json.loads(content))
+            return cls.from_dict(json.loads(content))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"wanted the JSON of an explanation, got something else ({error!r:.120})") from error
 
     @classmethod
-    def _from(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
         version = values.get("format_version")
         plain = {name: value for name, value in values.items() if name != "format_version"}
         if version == 1:
