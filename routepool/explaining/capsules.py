@@ -16,7 +16,6 @@ from routepool.explaining.nulls import Changed, by_coupling, by_iterations
 from routepool.explaining.passes import batches, levels_of, parts_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
 from routepool.explaining.subject import Subject
-from routepool.layers.aggregation import Aggregator
 from routepool.scoring.probabilities import check_finite
 from routepool.text import Encoded
 
@@ -78,14 +77,13 @@ def report_capsules(
         projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
             slices of it are what capsules would be if it did not matter which feature lies in which.
     """
-    layer = levels_of(subject.model)[0].aggregator
-    _check_routed(subject, layer)
+    _check_routed(subject)
     truth = np.array([subject.place(label) for label in labels], dtype=np.int64)
     encoded = subject.encode(texts)
     kept = [place for place, one in enumerate(encoded) if len(one.ids)]
     encoded, truth = [encoded[place] for place in kept], truth[kept]
     _check_probes(truth, subject.labels)
-    couplings = Couplings.of(subject, encoded)
+    couplings, layer = Couplings.of(subject, encoded), levels_of(subject.model)[0].aggregator
     return CapsuleReport(
         texts=len(encoded),
         iterations=layer.iterations,
@@ -98,8 +96,9 @@ def report_capsules(
     )
 
 
-def _check_routed(subject: Subject, layer: Aggregator) -> None:
+def _check_routed(subject: Subject) -> None:
     """Capsules are parts among which words are shared out: by their couplings, or in rounds."""
+    layer = levels_of(subject.model)[0].aggregator
     if layer.parts.number == 1 or (layer.parts.share_of != "word" and layer.iterations == 1):
         raise InputError("only routing has capsules, and this model has none; --audit reads every model")
     if subject.multi_label:

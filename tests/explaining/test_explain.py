@@ -12,7 +12,7 @@ from support import planted
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import METHODS, Explanation, Subject, explain, render_page
 from routepool.explaining.passes import levels_of, slope_of, watch
-from routepool.layers.aggregation import Aggregator, StandardRouting
+from routepool.layers.aggregation import Aggregator, Parts, StandardRouting
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import of_saved
 from routepool.settings import AGGREGATORS
@@ -205,6 +205,22 @@ def test_json_gives_the_same_explanation_back(documents: SavedModel) -> None:
     (shown,) = explain(Subject.of(documents), [DOCUMENT + "\ud800"], iterations=True)
     assert Explanation.from_json(shown.to_json()) == shown
     assert json.loads(shown.to_json())["format_version"] == 2
+
+
+@pytest.mark.parametrize("aggregator", [*AGGREGATOR_NAMES, "somebodys"])
+def test_version_1_is_read(aggregator: str) -> None:
+    word = {"start": 0, "end": 3, "weights": [0.25, 0.75], "score": 1.5, "parent": None, "rounds": []}
+    shown = Explanation.from_json(
+        json.dumps({
+            "format_version": 1, "text": "tea", "predicted": ["glad"], "probabilities": {"glad": 1.0}, "label": "glad",
+            "method": "message", "aggregator": aggregator, "levels": [{"name": "words", "units": [word]}],
+            "unread": 0, "known": 1,
+        })
+    )  # fmt: skip
+    own = AGGREGATORS[aggregator](4).parts if aggregator in AGGREGATORS.names() else Parts()
+    assert (shown.part, shown.share_of) == (own.name, own.share_of)
+    assert (shown.words[0].weights, shown.of(shown.words[0])) == ((0.25, 0.75), "tea")
+    assert Explanation.from_json(shown.to_json()) == shown
 
 
 @pytest.mark.parametrize(

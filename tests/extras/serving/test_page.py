@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support import own_aggregator, planted
 from support.browser import PLAIN, drop, hues, opened, read, strengths
 from support.cli_runs import sentences, succeed, train_tiny, write_csv
 from support.serving import KEY, Running, serving
+
+from routepool.persistence import save
 
 pytestmark = pytest.mark.system("chromium", "chromium")
 
@@ -231,6 +235,25 @@ def test_a_key_is_asked_for_and_a_model_without_capsules_has_weights(browser: Br
         wanted = [max(0, 50 * (weight - even) / (most - even)) for weight in weights]
         assert strengths(page) == pytest.approx(wanted, abs=0.06)
         assert max(wanted) > 0
+
+
+def test_the_parts_of_an_aggregator_unknown_to_the_page_are_named(browser: Browser, tmp_path: Path) -> None:
+    save(tmp_path / "run", planted.train(planted.quick(epochs=1, aggregator="slots")).saved, card={})
+    known = f"import sys; sys.path.insert(0, {str(Path(own_aggregator.__file__).parents[1])!r})"
+    before = f"{known}; import support.own_aggregator"
+    with serving(tmp_path / "run", before=before) as running, opened(browser, running.port) as page:
+        expect(page.locator("#facts")).to_contain_text("slots, 3 slots")
+        read(page, TEXT)
+        expect(page.locator("#where-name")).to_have_text("Where each word goes")
+        expect(page.locator("#rounds")).to_be_hidden()
+        expect(page.locator("#capsules legend")).to_have_text("Slot")
+        assert page.locator("#capsules input").evaluate_all("(all) => all.map((one) => one.ariaLabel)") == [
+            "Every slot", "slot 1", "slot 2", "slot 3",
+        ]  # fmt: skip
+        expect(page.locator("#meaning")).to_contain_text("Each slot splits its attention between the words")
+        expect(page.locator(PLAIN).nth(4)).to_have_attribute("aria-label", re.compile(r"^great, slot \d, weight 0\."))
+        page.hover(f"{PLAIN} >> nth=4")
+        expect(page.locator(".inspector[data-slot='0'] .title")).to_have_text("What slots gave this word")
 
 
 def test_errors_are_sentences(browser: Browser, server: Running) -> None:

@@ -100,6 +100,7 @@ def test_labels_tell_what_the_model_is(server: Running) -> None:
     told = server.get("/labels").json
     assert (told["model"], told["labels"], told["multi_label"]) == ("run", ["bad", "good"], False)
     assert (told["aggregator"], told["capsules"], told["iterations"], told["depth"]) == ("routing", 2, 3, 1)
+    assert (told["part"], told["share_of"]) == ("capsule", "word")
     assert told["methods"] == METHODS.names()
     assert told["default_method"] in told["methods"]
     assert {"body_bytes", "text_characters", "texts"} <= told["limits"].keys()
