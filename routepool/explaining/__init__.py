@@ -1,6 +1,7 @@
 """Why a model says what it says: which word went where, how much each mattered, and whether that can be believed.
 
 - `explain` gives an `Explanation` of each text, which becomes a page, a picture, JSON or lines of a terminal.
+- `explain_file` does so for all texts of a file, and writes them; `write_explanations` and `write_findings` write.
 - `audit` takes the words away that a method names, and looks what the model says then.
 - `report_capsules` asks what the capsules hold, whether routing is dynamic, and whether capsules differ.
 - `costs_of` says how much reading an explanation takes, before it is begun.
@@ -30,6 +31,7 @@ from routepool.explaining.capsules import CapsuleReport, report_capsules
 from routepool.explaining.costs import costs_of
 from routepool.explaining.explanation import Explanation, Span, SpanLevel
 from routepool.explaining.methods import DEFAULT_METHOD, METHODS
+from routepool.explaining.outputs import explain_file, write_explanations, write_findings
 from routepool.explaining.page import render_page
 from routepool.explaining.subject import Subject
 from routepool.explaining.texts import explain
@@ -46,6 +48,9 @@ __all__ = [
     "audit",
     "costs_of",
     "explain",
+    "explain_file",
     "render_page",
     "report_capsules",
+    "write_explanations",
+    "write_findings",
 ]

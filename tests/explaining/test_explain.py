@@ -217,7 +217,8 @@ def test_version_1_is_read(aggregator: str) -> None:
             "unread": 0, "known": 1,
         })
     )  # fmt: skip
-    own = AGGREGATORS[aggregator](4).parts if aggregator in AGGREGATORS.names() else Parts()
+    layer: Any = AGGREGATORS[aggregator] if aggregator in AGGREGATORS.names() else None
+    own = layer(4).parts if layer else Parts()
     assert (shown.part, shown.share_of) == (own.name, own.share_of)
     assert (shown.words[0].weights, shown.of(shown.words[0])) == ((0.25, 0.75), "tea")
     assert Explanation.from_json(shown.to_json()) == shown
