@@ -16,6 +16,7 @@ import routepool
 from routepool.errors import RoutepoolError
 from routepool.extras.serving import prometheus as counting
 from routepool.extras.serving.bodies import (
+    AcceptedLimits,
     Encodings,
     ExplainBody,
     Explanations,
@@ -33,7 +34,6 @@ from routepool.extras.serving.refusals import REASONS, Refused, json_response, r
 from routepool.serving import Limits, Service
 
 _TITLE = "Text classification by dynamic routing"
-_TOLD_LIMITS = ("body_bytes", "texts", "text_characters", "explained_texts", "explained_characters", "explained_cost")
 
 Answers = dict[int | str, dict[str, Any]]
 _PROMETHEUS: Answers = {
@@ -106,7 +106,7 @@ def _questions(limits: Limits, models: Models) -> APIRouter:
 def _management(service: Service, models: Models, metrics: counting.Metrics) -> APIRouter:
     """What is asked of the model and the server, by those who hold the key."""
     router = APIRouter(tags=["model"])
-    limits = {name: getattr(service.limits, name) for name in _TOLD_LIMITS}
+    limits = {name: getattr(service.limits, name) for name in AcceptedLimits.model_fields}
 
     @router.get(
         "/labels",

@@ -77,7 +77,7 @@ export class FileJob {
 
   /** Places of the texts of each request; blank texts and texts above the server's limit are left out. */
   *batches() {
-    const { texts: most = MOST, body_bytes: largest = 1e6, text_characters: longest = Infinity } = this.limits();
+    const { texts: most = MOST, body_bytes: largest = Infinity, text_characters: longest = Infinity } = this.limits();
     let batch = [];
     let bytes = 0;
     for (const [place, text] of this.texts.entries()) {
