@@ -174,7 +174,7 @@ def _terms(level: LevelPass) -> Tensor:
 
 
 def _shape(batch: Batch, place: int) -> tuple[int, ...]:
-    """The axes of a level's units: (B, T) or (B, S, T) for words, (B, S) for sentences."""
+    """The axes of a level's spans: (B, T) or (B, S, T) for words, (B, S) for sentences."""
     return batch.mask.shape[: batch.mask.ndim - place]
 
 
@@ -195,7 +195,7 @@ def _gradient(subject: Subject, seen: Pass, targets: Tensor) -> Tensor:
 
 
 def _by_removed_capsule(subject: Subject, batch: Batch, seen: Pass, place: int, targets: Tensor) -> Tensor:
-    """Weights of a level's units times what the evidence loses without each capsule."""
+    """Weights of a level's words or sentences times what the evidence loses without each capsule."""
     level, shape = seen.levels[place], _shape(batch, place)
     evidence = subject.evidence(seen.logits, targets)
     # (B, rows of a text, M, C): one row for the last level, the sentences below it.

@@ -14,12 +14,12 @@ from routepool.explaining.capsules import CapsuleReport
 from routepool.explaining.explanation import Explanation
 from routepool.explaining.methods import METHODS
 from routepool.explaining.page import render_page
-from routepool.explaining.pictures import draw
+from routepool.explaining.pictures import PICTURES
 from routepool.scoring.bulk import check_out, naming_rows, new_file
 from routepool.scoring.predictor import Predictor, load
 
-PICTURES = (".png", ".svg")
-EXPLANATIONS, AUDITS, REPORTS = (".html", ".json", ".jsonl", *PICTURES), (".json", *PICTURES), (".json",)
+DRAWN = (".png", ".svg")
+EXPLANATIONS, AUDITS, REPORTS = (".html", ".json", ".jsonl", *DRAWN), (".json", *DRAWN), (".json",)
 
 
 class Explained(NamedTuple):
@@ -81,7 +81,7 @@ def write_explanations(names: Sequence[str], shown: Sequence[Explanation]) -> No
     """Write a page, a picture, JSON or lines of it: of one text, or of any number as a page or lines."""
     _check_number(names, len(shown))
     for name in names:
-        if _form(name) in PICTURES:
+        if _form(name) in DRAWN:
             _draw(name, "rounds" if shown[0].rounds else "explanation", shown[0])
         else:
             page = _form(name) == ".html"
@@ -91,7 +91,7 @@ def write_explanations(names: Sequence[str], shown: Sequence[Explanation]) -> No
 def write_findings(names: Sequence[str], found: Audit | CapsuleReport) -> None:
     """Write an audit as JSON or a picture of its curves, a report of capsules as JSON."""
     for name in names:
-        if _form(name) in PICTURES:
+        if _form(name) in DRAWN:
             _draw(name, "audit", found)
         else:
             _write(name, json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n")
@@ -99,7 +99,7 @@ def write_findings(names: Sequence[str], found: Audit | CapsuleReport) -> None:
 
 def _check_number(names: Sequence[str], texts: int) -> None:
     for name in names:
-        if texts != 1 and _form(name) in (".json", *PICTURES):
+        if texts != 1 and _form(name) in (".json", *DRAWN):
             raise InputError(f"{name}: holds one text, got {texts}; write .jsonl or .html")
 
 
@@ -109,7 +109,7 @@ def _form(name: str) -> str:
 
 def _draw(name: str, picture: str, content: Any) -> None:
     with new_file(name) as file:
-        draw(picture, file, content, form=_form(name)[1:])
+        PICTURES[picture](file, content, form=_form(name)[1:])
 
 
 def _write(name: str, content: str) -> None:

@@ -1,7 +1,7 @@
 """Geometry of figure 1, and the table of those who draw pictures with an optional package."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from routepool.explaining.explanation import Explanation, Span
 from routepool.registry import Extra, Registry
@@ -79,8 +79,3 @@ def _edges(words: Sequence[Span], number: int, below: list[float], above: list[f
 def _spread(number: int, width: float) -> list[float]:
     step = (width - 2 * MARGIN) / number
     return [round(MARGIN + step * (place + 0.5), 1) for place in range(number)]
-
-
-def draw(name: str, file: Any, *content: Any, form: str) -> None:
-    """Draw a picture into an open file, as png or svg."""
-    PICTURES[name](file, *content, form=form)

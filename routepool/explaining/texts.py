@@ -37,36 +37,33 @@ def explain(
         subject: the model.
         texts: raw.
         method: a name of `METHODS`; None for the usual one.
-        label: whose evidence is scored; None for the one the model finds likeliest in each text.
+        label: whose evidence is scored; None for the likeliest of each text.
         iterations: keep the weights of every round of routing.
     """
     method = method or usual_method(subject)
     METHODS[method]  # an unknown name is refused before anything is computed
-    if iterations and levels_of(subject.model)[0].aggregator.iterations == 1:
-        raise InputError(f"there are no rounds to show: this model aggregates by {_name(subject)!r}, in a single one")
+    layer, name = levels_of(subject.model)[-1].aggregator, _name(subject)
+    if iterations and layer.iterations == 1:
+        raise InputError(f"there are no rounds to show: this model aggregates by {name!r}, in a single one")
     encoded = subject.encode(texts)
     logits, rounds = _read(subject, encoded, iterations=iterations)
     probabilities = subject.probabilities(logits)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64), method=method)
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
-    predicted = subject.predicted(probabilities)
-    parts = levels_of(subject.model)[-1].aggregator.parts
+    same = {"method": method, "aggregator": name, "part": layer.parts.name, "share_of": layer.parts.share_of}
     return [
         Explanation(
             text,
-            predicted[place],
-            probabilities=dict(zip(subject.labels, probabilities[place].tolist(), strict=True)),
+            predicted,
+            dict(zip(subject.labels, probabilities[place].tolist(), strict=True)),
             label=subject.labels[targets[place]],
-            method=method,
-            aggregator=_name(subject),
-            part=parts.name,
-            share_of=parts.share_of,
-            levels=_levels(encoded[place], scores[place], rounds[place], by_word=parts.share_of == "word"),
+            levels=_levels(encoded[place], scores[place], rounds[place], by_word=layer.parts.share_of == "word"),
             unread=encoded[place].cut_words,
             known=subject.tokenizer.known(encoded[place]),
+            **same,
         )
-        for place, text in enumerate(texts)
+        for place, (text, predicted) in enumerate(zip(texts, subject.predicted(probabilities), strict=True))
     ]
 
 

@@ -14,7 +14,7 @@ from routepool.batching import pad
 from routepool.cli import screen
 from routepool.cli.painting import paint
 from routepool.explaining import Explanation, Subject, explain, render_page
-from routepool.explaining.pictures import draw
+from routepool.explaining.pictures import PICTURES
 from routepool.persistence import SavedModel, save
 
 TEXT = "A merry cup of tea"
@@ -63,7 +63,7 @@ def test_terminal_page_and_picture_name_its_parts(shown: Explanation, monkeypatc
     strongest = max(max(word.weights) for word in shown.words)
     assert f'class="c10" title="{strongest:.3f}"' in page  # a share of the text: the largest is full
     picture = io.BytesIO()
-    draw("explanation", picture, shown, form="svg")
+    PICTURES["explanation"](picture, shown, form="svg")
     assert b"<!-- slot -->" in picture.getvalue()  # the label of the axis
 
 

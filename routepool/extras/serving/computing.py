@@ -54,8 +54,8 @@ def _results(model: Predictor, question: Question, texts: Sequence[str]) -> list
 
 
 def _prediction(model: Predictor, prediction: Prediction) -> dict[str, Any]:
-    shares = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
-    return {"labels": prediction.labels, "probabilities": shares}
+    probabilities = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
+    return {"labels": prediction.labels, "probabilities": probabilities}
 
 
 def _json(result: dict[str, Any], reading: Reading) -> str:

@@ -152,11 +152,11 @@ export class FileJob {
 
   save() {
     const labels = Object.keys(this.results.find(Boolean).probabilities);
-    const shares = (result) => labels.map((label) => result?.probabilities[label] ?? "");
+    const ofLabels = (result) => labels.map((label) => result?.probabilities[label] ?? "");
     const rows = this.results.map((result, place) => {
-      const [label, share] = result ? [result.labels.join("|"), likelihood(result)] : ["", ""];
+      const [label, probability] = result ? [result.labels.join("|"), likelihood(result)] : ["", ""];
       const read = [result?.unread ?? "", result?.known ?? ""];
-      return [place + 1, this.texts[place], label, share, ...shares(result), ...read];
+      return [place + 1, this.texts[place], label, probability, ...ofLabels(result), ...read];
     });
     const each = labels.map((label) => `probability of ${label}`);
     const names = ["row", "text", "label", "probability", ...each, "unread words", "known words"];
