@@ -17,7 +17,7 @@ from routepool.explaining.removal import sentence_of
 from routepool.explaining.subject import Subject
 from routepool.scoring.probabilities import check_finite
 from routepool.settings import AGGREGATORS
-from routepool.text import Encoded, words_of
+from routepool.text import Encoded, reading_of, words_of
 
 Floats = NDArray[np.floating[Any]]
 Rounds = Sequence[Floats]  # (spans, M) of each round, the last one being the weights
@@ -46,8 +46,7 @@ def explain(
     if iterations and layer.iterations == 1:
         raise InputError(f"there are no rounds to show: this model aggregates by {name!r}, in a single one")
     encoded = subject.encode(texts)
-    logits, rounds = _read(subject, encoded, iterations=iterations)
-    probabilities = subject.probabilities(logits)
+    probabilities, rounds = _read(subject, encoded, iterations=iterations)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64), method=method)
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
@@ -59,9 +58,8 @@ def explain(
             dict(zip(subject.labels, probabilities[place].tolist(), strict=True)),
             label=subject.labels[targets[place]],
             levels=_levels(encoded[place], scores[place], rounds[place], by_word=layer.parts.share_of == "word"),
-            unread=encoded[place].cut_words,
-            known=subject.tokenizer.known(encoded[place]),
             **same,
+            **reading_of(subject.tokenizer, encoded[place])._asdict(),
         )
         for place, (text, predicted) in enumerate(zip(texts, subject.predicted(probabilities), strict=True))
     ]
@@ -70,7 +68,7 @@ def explain(
 def _read(
     subject: Subject, encoded: Sequence[Encoded], *, iterations: bool
 ) -> tuple[NDArray[np.float64], list[list[Rounds]]]:
-    """Logits (B, K), and for each text the weights of its levels, words first."""
+    """Probabilities (B, K), and for each text the weights of its levels, words first."""
     logits = np.empty((len(encoded), len(subject.labels)))
     rounds: list[list[Rounds]] = [[] for _ in encoded]
     with torch.no_grad():
@@ -83,7 +81,7 @@ def _read(
                 arrays = [one.double().numpy(force=True).reshape(*real.shape, -1) for one in weights]
                 for row, text in enumerate(batch.rows.tolist()):
                     rounds[text].append([array[row][real[row]] for array in arrays])
-    return logits, rounds
+    return subject.probabilities(logits), rounds
 
 
 def _levels(encoded: Encoded, scores: Importance, rounds: list[Rounds], *, by_word: bool) -> tuple[SpanLevel, ...]:
