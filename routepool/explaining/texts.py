@@ -50,7 +50,12 @@ def explain(
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64), method=method)
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
-    same = {"method": method, "aggregator": name, "part": layer.parts.name, "share_of": layer.parts.share_of}
+    same: dict[str, Any] = {
+        "method": method,
+        "aggregator": name,
+        "part": layer.parts.name,
+        "share_of": layer.parts.share_of,
+    }
     return [
         Explanation(
             text,
