@@ -42,27 +42,20 @@ def explain(
     """
     method = method or usual_method(subject)
     METHODS[method]  # an unknown name is refused before anything is computed
-    layer, name = levels_of(subject.model)[-1].aggregator, _name(subject)
-    if iterations and layer.iterations == 1:
-        raise InputError(f"there are no rounds to show: this model aggregates by {name!r}, in a single one")
     encoded = subject.encode(texts)
     probabilities, rounds = _read(subject, encoded, iterations=iterations)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64), method=method)
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
-    same: dict[str, Any] = {
-        "method": method,
-        "aggregator": name,
-        "part": layer.parts.name,
-        "share_of": layer.parts.share_of,
-    }
+    parts, name = levels_of(subject.model)[-1].aggregator.parts, _name(subject)
+    same: dict[str, Any] = {"method": method, "aggregator": name, "part": parts.name, "share_of": parts.share_of}
     return [
         Explanation(
             text,
             predicted,
             dict(zip(subject.labels, probabilities[place].tolist(), strict=True)),
             label=subject.labels[targets[place]],
-            levels=_levels(encoded[place], scores[place], rounds[place], by_word=layer.parts.share_of == "word"),
+            levels=_levels(encoded[place], scores[place], rounds[place], by_word=parts.share_of == "word"),
             **same,
             **reading_of(subject.tokenizer, encoded[place])._asdict(),
         )
@@ -74,6 +67,8 @@ def _read(
     subject: Subject, encoded: Sequence[Encoded], *, iterations: bool
 ) -> tuple[NDArray[np.float64], list[list[Rounds]]]:
     """Probabilities (B, K), and for each text the weights of its levels, words first."""
+    if iterations and levels_of(subject.model)[0].aggregator.iterations == 1:
+        raise InputError(f"there are no rounds to show: this model aggregates by {_name(subject)!r}, in a single one")
     logits = np.empty((len(encoded), len(subject.labels)))
     rounds: list[list[Rounds]] = [[] for _ in encoded]
     with torch.no_grad():
