@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routepool.errors import InputError
-from routepool.explaining.methods import METHODS, Importance, importance, leave_one_out
+from routepool.explaining.methods import METHODS, Importance, leave_one_out
 from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
 from routepool.explaining.removal import REMOVALS, Variant, logits_without
 from routepool.explaining.subject import Subject
@@ -154,7 +154,7 @@ def audit(
 def _own_orders(case: _Case, methods: Sequence[str]) -> dict[str, list[Order]]:
     """The orders that do not depend on how words are removed: of the methods, and rare words first."""
     own = {
-        name: _by_scores(importance(case.subject, case.encoded, case.targets, method=name))
+        name: _by_scores(METHODS[name](case.subject, case.encoded, case.targets))
         for name in methods
         if name != LEAVE_ONE_OUT
     }

@@ -40,6 +40,7 @@ class Importance(NamedTuple):
     sentences: Scores  # (sentences,), empty for a text read as one sequence
 
 
+# Scores of every text for its label, (B,) places among the subject's labels.
 Method = Callable[[Subject, Sequence[Encoded], NDArray[np.int64]], list[Importance]]
 METHODS: Registry[Method] = Registry("method")
 
@@ -47,13 +48,6 @@ METHODS: Registry[Method] = Registry("method")
 def usual_method(subject: Subject) -> str:
     """The method that is used unless another is named."""
     return DEFAULT_WITHOUT_VECTORS if levels_of(subject.model)[0].embedding is None else DEFAULT_METHOD
-
-
-def importance(
-    subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64], *, method: str
-) -> list[Importance]:
-    """Scores of every text for its label, (B,) places among the subject's labels."""
-    return METHODS[method](subject, encoded, targets)
 
 
 @METHODS.register("message")

@@ -12,11 +12,7 @@ _LEAST = 0.02  # an edge of less is not drawn
 # Name -> what draws it into a file: explanation, rounds, audit.
 PICTURES: Registry[Callable[..., None]] = Registry(
     "picture",
-    {
-        "explanation": Extra("routepool.extras.plot_explanation", "plot"),
-        "rounds": Extra("routepool.extras.plot_explanation", "plot"),
-        "audit": Extra("routepool.extras.plot_audit", "plot"),
-    },
+    dict.fromkeys(("explanation", "rounds", "audit"), Extra("routepool.extras.plot_explanation", "plot")),
 )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from routepool.errors import InputError
 from routepool.explaining.explanation import Explanation, Span, SpanLevel
-from routepool.explaining.methods import METHODS, Importance, importance, usual_method
+from routepool.explaining.methods import METHODS, Importance, usual_method
 from routepool.explaining.passes import batches, levels_of, watch
 from routepool.explaining.removal import sentence_of
 from routepool.explaining.subject import Subject
@@ -41,11 +41,11 @@ def explain(
         iterations: keep the weights of every round of routing.
     """
     method = method or usual_method(subject)
-    METHODS[method]  # an unknown name is refused before anything is computed
+    importance = METHODS[method]  # an unknown name is refused before anything is computed
     encoded = subject.encode(texts)
     probabilities, rounds = _read(subject, encoded, iterations=iterations)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
-    scores = importance(subject, encoded, targets.astype(np.int64), method=method)
+    scores = importance(subject, encoded, targets.astype(np.int64))
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
     parts, name = levels_of(subject.model)[-1].aggregator.parts, _name(subject)
     same: dict[str, Any] = {"method": method, "aggregator": name, "part": parts.name, "share_of": parts.share_of}

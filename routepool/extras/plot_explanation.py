@@ -1,4 +1,4 @@
-"""Explanations as PNG or SVG: table 4 as a map of words and parts, figure 1 as routes that tighten."""
+"""Explanations and audits as PNG or SVG: table 4 as a map of words and parts, figure 1 as routes that tighten."""
 
 from collections.abc import Sequence
 from typing import Any, BinaryIO
@@ -7,12 +7,15 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from routepool.errors import InputError
+from routepool.explaining.audits import LEAVE_ONE_OUT, RANDOM, RARE, SEARCH, Audit
 from routepool.explaining.explanation import Explanation, Span
 from routepool.explaining.pictures import HEIGHT, PICTURES, draw_rounds
 from routepool.printable import printable
 
 _FOR, _AGAINST, _CAPSULE = "#2f7bd8", "#e0762b", "#6b4fd0"
 _MOST_WORDS = 80  # of a picture that can be read
+_BOUNDS = {RANDOM: ":", RARE: "-.", LEAVE_ONE_OUT: "--", SEARCH: "--"}
+_MEASURES = {"comprehensiveness": "without the best words", "sufficiency": "with only the best words", "flips": "flips"}
 
 
 @PICTURES.register("explanation")
@@ -51,6 +54,27 @@ def draw_routes(file: BinaryIO, shown: Explanation, *, form: str) -> None:
             axis.text(mark.place, HEIGHT, mark.name, ha="center", va="center", color="white", fontsize=8)
         axis.set(title=f"round {drawing.number}", ylim=(-45, HEIGHT + 20), xlim=(0, drawing.width))
         axis.set_axis_off()
+    _save(figure, file, form)
+
+
+@PICTURES.register("audit")
+def draw_audit(file: BinaryIO, found: Audit, *, form: str) -> None:
+    """One row of panels for each removal: loss of probability without the best words and with only them, flips."""
+    removals = list(found.empty_loss)
+    figure = Figure(figsize=(12, 3.4 * len(removals)), layout="constrained")
+    axes = figure.subplots(len(removals), len(_MEASURES), squeeze=False)
+    percent = [100 * share for share in found.shares]
+    for row, removal in enumerate(removals):
+        for axis, (measure, title) in zip(axes[row], _MEASURES.items(), strict=True):
+            for line in (one for one in found.rows if one.removal == removal):
+                values = getattr(line, measure)
+                style = _BOUNDS.get(line.order, "-")
+                colour = "0.5" if line.order in _BOUNDS else None
+                axis.plot(percent, [one.value for one in values], style, label=line.order, color=colour)
+            axis.set(
+                title=f"{removal}: {title}", xlabel="% of the words", ylabel="share" if measure == "flips" else "loss"
+            )
+    axes[0][-1].legend(fontsize=7)
     _save(figure, file, form)
 
 

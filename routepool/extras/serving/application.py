@@ -27,7 +27,7 @@ from routepool.extras.serving.bodies import (
     TextsBody,
 )
 from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
-from routepool.extras.serving.jobs import Question
+from routepool.extras.serving.lane import Question
 from routepool.extras.serving.models import Models
 from routepool.extras.serving.reference import render_reference
 from routepool.extras.serving.refusals import REASONS, Refused, json_response, refusal, sentence

@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from routepool.explaining import Subject, costs_of
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.lane import Abandoned, Wanted
+from routepool.extras.serving.lane import Abandoned, Question, Wanted
 from routepool.scoring.predictor import Predictor
 from routepool.scoring.results import Prediction
 from routepool.text import Reading

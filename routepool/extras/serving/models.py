@@ -16,8 +16,7 @@ from routepool.explaining import METHODS, Subject
 from routepool.explaining.methods import usual_method
 from routepool.explaining.passes import levels_of
 from routepool.extras.serving.computing import compute
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.lane import Lane, within
+from routepool.extras.serving.lane import Lane, Question, within
 from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import Refused
 from routepool.scoring.predictor import Predictor, load, of_saved
