@@ -88,6 +88,7 @@ def _with(subject: Subject, ids: Tensor, change: Recoupling) -> AbstractContextM
 
 
 def shuffled(seed: int) -> Recoupling:
+    """Each real word has the coupling of another one of its row."""
     generator = torch.Generator().manual_seed(seed)
 
     def change(ids: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:

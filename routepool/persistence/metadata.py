@@ -32,7 +32,8 @@ def front_matter(saved: SavedModel, card: Mapping[str, Any]) -> str:
     scores = [row for row in card.get("scores") or () if _is_number(row.get("value"))]
     named = card.get("datasets") or []
     datasets = [named] if isinstance(named, str) else list(named)
-    routing = ["dynamic-routing"] if saved.model_config.aggregator.endswith("routing") else []
+    parts: Any = saved.classifier.levels[-1].aggregator.parts  # type: ignore[union-attr]
+    routing = ["dynamic-routing"] if parts.name == "capsule" else []
     values = {
         "library_name": "routepool",
         "pipeline_tag": TASK,
