@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from routepool.cli import screen
-from routepool.cli.explain import Question
+from routepool.cli.explain import QuestionOptions
 from routepool.cli.notices import list_skipped, tell_unread
 from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
@@ -31,7 +32,7 @@ from routepool.scoring.predictor import Predictor, load
 _SHOWN = 8  # words of a capsule
 
 
-def explain_texts(run: str, text: str, question: Question, *, force: bool, **reading: Any) -> None:
+def explain_texts(run: str, text: str, question: QuestionOptions, *, force: bool, **reading: Any) -> None:
     """Explain one text, or all of a file."""
     out = question.out or []
     asked: dict[str, Any] = {"label": question.label, "iterations": question.iterations}
@@ -54,7 +55,7 @@ def explain_texts(run: str, text: str, question: Question, *, force: bool, **rea
     tell_unread(source, examples, [one.reading for one in shown])
 
 
-def audit_methods(run: str, question: Question, *, force: bool, **reading: Any) -> None:
+def audit_methods(run: str, question: QuestionOptions, *, force: bool, **reading: Any) -> None:
     """Take away the words that the methods name, and show what that does."""
     check_asked(question.out or [], AUDITS, method=question.method, force=force)
     model = load(run)
@@ -65,7 +66,7 @@ def audit_methods(run: str, question: Question, *, force: bool, **reading: Any) 
         show_audit(found)
 
 
-def show_capsules(run: str, question: Question, *, force: bool, **reading: Any) -> None:
+def show_capsules(run: str, question: QuestionOptions, *, force: bool, **reading: Any) -> None:
     """Say what the capsules of a model hold."""
     check_asked(question.out or [], REPORTS, method=question.method, force=force)
     model = load(run)
@@ -79,7 +80,7 @@ def show_capsules(run: str, question: Question, *, force: bool, **reading: Any) 
         show_report(found)
 
 
-def _answer(question: Question, found: Audit | CapsuleReport) -> None:
+def _answer(question: QuestionOptions, found: Audit | CapsuleReport) -> None:
     write_findings(question.out or [], found)
     if question.as_json:
         screen.say(json.dumps(found.to_dict(), allow_nan=False))
@@ -87,17 +88,15 @@ def _answer(question: Question, found: Audit | CapsuleReport) -> None:
 
 def _is_file(text: str) -> bool:
     """A file that is there; what looks like the name of one that is not is a mistake, anything else a text."""
-    try:
+    with suppress(OSError, ValueError):  # too long for a name, or a NUL in it: a text
         if Path(text).exists():
             return True
-    except (OSError, ValueError):  # too long for a name, or a NUL in it: a text
-        return False
     if looks_like_data(text) and not any(map(str.isspace, text)):
         raise InputError(f"{text}: no such file; check the name, or put a text in quotes")
     return False
 
 
-def _labelled(model: Predictor, data: str, question: Question, **reading: Any) -> Dataset:
+def _labelled(model: Predictor, data: str, question: QuestionOptions, **reading: Any) -> Dataset:
     separator = (model.columns or {}).get("separator") if model.multi_label else None
     options = options_for(data, model.columns, **reading, multi_label=model.multi_label, separator=separator)
     examples = load_part(data, question.part, options)

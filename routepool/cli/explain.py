@@ -22,7 +22,7 @@ from routepool.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class QuestionOptions:
     """What is asked of a model, and where the answer goes."""
 
     method: Annotated[
@@ -88,7 +88,7 @@ def explain(
         str, typer.Argument(metavar="TEXT|FILE|-", help="A text, or a file of texts; - or nothing is standard input.")
     ] = "-",
     *,
-    question: Question,
+    question: QuestionOptions,
     reading: FileOptions,
     force: Force = False,
 ) -> None:

@@ -170,12 +170,11 @@ def _redundancy(
     one_iteration: Subject | None,
     projected_mean: Subject | None,
 ) -> list[Redundancy]:
-    own = capsules_of(subject, subject.encode(texts))
+    own = capsules_of(subject, texts)
     found = [redundancy_of("capsules", own, truth)]
     if one_iteration is not None:
-        other = capsules_of(one_iteration, one_iteration.encode(texts))
-        found.append(redundancy_of("capsules of one iteration", other, truth))
+        found.append(redundancy_of("capsules of one iteration", capsules_of(one_iteration, texts), truth))
     if projected_mean is not None:
-        whole = capsules_of(projected_mean, projected_mean.encode(texts))
-        found.append(redundancy_of("random slices of a projected mean", random_slices(whole, own.shape[1]), truth))
+        slices = random_slices(capsules_of(projected_mean, texts), own.shape[1])
+        found.append(redundancy_of("random slices of a projected mean", slices, truth))
     return found

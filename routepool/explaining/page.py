@@ -73,7 +73,7 @@ def _text(shown: Explanation) -> dict[str, Any]:
     passages = list(_sentences(shown)) if shown.sentences else [_passage(shown, shown.words, _largest(shown.words))]
     return {
         "explanation": shown,
-        "labels": [(_clean(label), share, label in shown.predicted) for label, share in likeliest[:STEPS]],
+        "labels": [(_clean(label), value, label in shown.predicted) for label, value in likeliest[:STEPS]],
         "label": _clean(shown.label),
         "passages": passages,
         "is_document": bool(shown.sentences),
