@@ -58,7 +58,8 @@ def explain_file(
     reader = read(source, **options_for(source, model.columns, labels=False, **reading))
     examples = list(reader)
     if not examples:
-        raise InputError(f"{reader.source}: no text to explain")
+        left_out = sum(reader.skipped_kinds.values())
+        raise InputError(f"{reader.source}: no text to explain" + (f"; rows left out: {left_out}" if left_out else ""))
     _check_number(out, len(examples))
     with naming_rows(reader.source, examples):
         texts = [example.text for example in examples]

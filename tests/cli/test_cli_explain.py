@@ -103,6 +103,12 @@ def test_python_writes_what_the_command_writes(run: Path, data: Path, tmp_path: 
         explain_file(run, str(data), names)
 
 
+def test_a_file_of_nothing_but_bad_rows_says_so(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "bad.jsonl"
+    data.write_text('{"text": 1}\n{"text": null}\n')
+    assert "no text to explain; rows left out: 2" in refused("explain", run, data, "--on-error", "skip")
+
+
 def test_standard_input_is_read_by_lines(run: Path) -> None:
     told = succeed("explain", run, "--json", stdin=b"great film\nawful film\n").out
     assert [Explanation.from_json(line).label for line in told.splitlines()] == ["good", "bad"]
