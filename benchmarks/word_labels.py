@@ -29,8 +29,8 @@ def agreement(subject: Subject, texts: Sequence[str], labels: dict[str, bool]) -
     found = {}
     for method in METHODS.names():
         by_text = [
-            [(unit.score, labels[word]) for unit in one.words if (word := one.of(unit).lower()) in labels]
-            for one in explain(subject, texts, method=method, label=POSITIVE)
+            [(one.score, labels[word]) for one in shown.words if (word := shown.of(one).lower()) in labels]
+            for shown in explain(subject, texts, method=method, label=POSITIVE)
         ]
         value = _area(by_text)
         generator = np.random.default_rng(0)

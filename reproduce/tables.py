@@ -24,6 +24,7 @@ from reproduce.plan import (
 )
 from reproduce.reading import Found, Results
 from reproduce.speeds import ratio, speed
+from routepool.explaining import Explanation
 
 
 def table_3(results: Results, data: str, variants: Sequence[str] = tuple(TABLE_3)) -> Table:
@@ -125,8 +126,7 @@ def couplings(results: Results) -> Floats | None:
     found = results.found("sst1", TABLE_4.name)
     if not found:
         return None
-    units = found[0]["shown"]["levels"][-1]["units"]
-    ours = np.array([unit["weights"] for unit in units]).T
+    ours = np.array([word.weights for word in Explanation.from_dict(found[0]["shown"]).words]).T
     theirs = np.array(paper.COUPLINGS)
     return max((ours[list(order)] for order in permutations(range(len(ours)))), key=lambda one: likeness(one, theirs))
 

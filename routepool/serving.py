@@ -2,38 +2,41 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from routepool.registry import Extra, Registry
+
+
+def _limit(usual: float, flag: str, help: str, *, least: float = 1) -> Any:
+    """A limit with its usual value, and the option of the command line that sets it."""
+    metavar = "N" if isinstance(usual, int) else "S"
+    return field(default=usual, metadata={"flag": f"--max-{flag}", "metavar": metavar, "help": help, "least": least})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """What a client may ask for; more is refused before anything is computed.
 
-    Args:
-        body_bytes: of a request.
-        texts: of a request.
-        text_characters: of each text.
-        explained_texts: of a request for explanations, which cost a hundred times what a prediction costs.
-        explained_characters: of each text to explain.
-        explained_cost: of a request for explanations, in words read: a prediction reads each word once, leaving
-            one out reads a text once for each of its words.
-        queue: texts that may wait for the model, of all clients; for explanations fewer, as a request has fewer.
-        connections: open at once.
-        request_seconds: until a request has arrived whole, and from then until it is answered.
-        header_seconds: until the header of a request has arrived.
+    An explanation costs a hundred times what a prediction costs, and more: a prediction reads each word once, leaving
+    one out reads a text once for each of its words.
     """
 
-    body_bytes: int = 1_000_000
-    texts: int = 256
-    text_characters: int = 20_000
-    explained_texts: int = 16
-    explained_characters: int = 5_000
-    explained_cost: int = 1_000_000
-    queue: int = 1024
-    connections: int = 512
-    request_seconds: float = 30.0
-    header_seconds: float = 10.0
+    body_bytes: int = _limit(1_000_000, "body-bytes", "Of a request.")
+    texts: int = _limit(256, "texts", "Of a request.")
+    text_characters: int = _limit(20_000, "characters", "Of a text.")
+    explained_texts: int = _limit(16, "explain-texts", "Of a request for explanations, which cost far more.")
+    explained_characters: int = _limit(5_000, "explain-characters", "Of a text to explain.")
+    explained_cost: int = _limit(
+        1_000_000, "explain-cost", "Of a request for explanations, in words read; a prediction reads each once."
+    )
+    queue: int = _limit(1024, "queue", "Texts that may wait for the model; more are answered with 503.")
+    connections: int = _limit(512, "connections", "Open at once.")
+    request_seconds: float = _limit(
+        30.0, "request-seconds", "For a request to arrive, and again for its answer (else 504).", least=0.1
+    )
+    header_seconds: float = _limit(
+        10.0, "header-seconds", "For the header of a request; then the connection is closed.", least=0.1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,12 @@
 """Options that are asked for together: declared once, handed to a command as one value."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, get_annotations, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from routepool.cli.options import (
     Aggregator,
@@ -185,7 +187,14 @@ def _options(declared: Parameter) -> Iterator[Parameter]:
     types = get_annotations(group, eval_str=True)  # type: ignore[arg-type]
     for item in fields(group):
         default = Parameter.empty if item.default is MISSING else item.default
-        yield from _options(Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=types[item.name], default=default))
+        annotation = Annotated[types[item.name], _declared(item)] if item.metadata else types[item.name]
+        yield from _options(Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default))
+
+
+def _declared(item: Field[Any]) -> Any:
+    """The option of a field that says itself how it is typed."""
+    how = item.metadata
+    return typer.Option(how["flag"], metavar=how["metavar"], help=how["help"], min=how["least"])
 
 
 def _folded(group: Any, values: dict[str, Any]) -> Any:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from routepool.printable import one_line
+
 if TYPE_CHECKING:  # `routepool --help` must not wait for them
     from routepool.datasets import Dataset, Reader
     from routepool.text import Unread
@@ -32,23 +34,13 @@ def note(text: str) -> None:
     err.print(one_line(text))
 
 
-def one_line(text: str) -> str:
-    r"""Text from a file or a path as it is safe to show: on one line, no control characters.
-
-    >>> one_line("row 3:\n\x1b[31mred")
-    'row 3: \ufffd[31mred'
-    """
-    flat = " ".join(text.splitlines())
-    return "".join(character if character.isprintable() else "\ufffd" for character in flat)
-
-
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table whose first column is text and whose others are numbers."""
     shown = Table(title=one_line(title), title_justify="left", box=None, pad_edge=False)
     for place, column in enumerate(columns):
         shown.add_column(one_line(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
-        shown.add_row(*(one_line(str(cell)) for cell in row))
+        shown.add_row(*(one_line(cell) for cell in row))
     # Wide enough for every column: a table in a pipe is not cut to the width of a terminal that is not there.
     # A console of its own: `print` takes a width below its console's, never above it.
     wide = out if out.is_terminal else Console(file=out.file, width=10_000, highlight=False, markup=False, emoji=False)

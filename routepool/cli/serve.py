@@ -6,49 +6,29 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
+from routepool.cli.option_groups import unfold
 from routepool.cli.options import RunFolder
 from routepool.errors import InputError
 from routepool.serving import SERVERS, Limits, Service
 
-_USUAL = Limits()
 _LEAST_KEY = 16  # characters
 
 
+@unfold
 def serve(
     run: RunFolder,
+    *,
     host: Annotated[str, typer.Option(metavar="H", help="Address to listen on; any but loopback needs a key.")] = (
-        "127.0.0.1"
+        Service.host
     ),
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 for any that is free.")] = Service.port,
     api_key_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="A file whose one line is the key that clients must send.")
     ] = None,
-    threads: Annotated[int, typer.Option(metavar="N", min=1, max=1024, help="Of the model's computations.")] = 1,
-    max_body_bytes: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.body_bytes,
-    max_texts: Annotated[int, typer.Option(metavar="N", min=1, help="Of a request.")] = _USUAL.texts,
-    max_characters: Annotated[int, typer.Option(metavar="N", min=1, help="Of a text.")] = _USUAL.text_characters,
-    max_explain_texts: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Of a request for explanations, which cost far more.")
-    ] = _USUAL.explained_texts,
-    max_explain_characters: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Of a text to explain.")
-    ] = _USUAL.explained_characters,
-    max_explain_cost: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=1, help="Of a request for explanations, in words read; a prediction reads each once."
-        ),
-    ] = _USUAL.explained_cost,
-    max_queue: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Texts that may wait for the model; more are answered with 503.")
-    ] = _USUAL.queue,
-    max_connections: Annotated[int, typer.Option(metavar="N", min=1, help="Open at once.")] = _USUAL.connections,
-    max_request_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0.1, help="For a request to arrive, and again for its answer (else 504).")
-    ] = _USUAL.request_seconds,
-    max_header_seconds: Annotated[
-        float, typer.Option(metavar="S", min=0.1, help="For the header of a request; then the connection is closed.")
-    ] = _USUAL.header_seconds,
+    threads: Annotated[
+        int, typer.Option(metavar="N", min=1, max=1024, help="Of the model's computations.")
+    ] = Service.threads,
+    limits: Limits,
 ) -> None:
     """Answer requests for predictions, explanations and vectors, and show a page in the browser.
 
@@ -63,18 +43,6 @@ def serve(
 
     `routepool serve runs/reviews --host 0.0.0.0 --api-key-file key.txt`
     """
-    limits = Limits(
-        body_bytes=max_body_bytes,
-        texts=max_texts,
-        text_characters=max_characters,
-        explained_texts=max_explain_texts,
-        explained_characters=max_explain_characters,
-        explained_cost=max_explain_cost,
-        queue=max_queue,
-        connections=max_connections,
-        request_seconds=max_request_seconds,
-        header_seconds=max_header_seconds,
-    )
     key = None if api_key_file is None else _read_key(Path(api_key_file))
     service = Service(run=run, host=host, port=port, key=key, threads=threads, limits=limits)
     SERVERS["http"](service, lambda address: screen.say(f"serving {run} at {address}"))

@@ -8,6 +8,7 @@ from rich.live import Live
 from rich.table import Table
 
 from routepool.cli import screen
+from routepool.printable import one_line
 from routepool.training import duration
 from routepool.tuning import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
 
@@ -71,10 +72,10 @@ class TrialTable:
     def _table(self, under_way: Sequence[Trial]) -> Table:
         table = Table(box=None, pad_edge=False)
         for column in self._columns():
-            table.add_column(screen.one_line(column), justify="right", no_wrap=True)
+            table.add_column(one_line(column), justify="right", no_wrap=True)
         best_first = ranked(self._trials)
         for trial in [*best_first[:_MOST_ROWS], *under_way]:
-            table.add_row(*map(screen.one_line, self._row(trial)))
+            table.add_row(*map(one_line, self._row(trial)))
         if len(best_first) > _MOST_ROWS:
             table.caption = f"and {len(best_first) - _MOST_ROWS} more"
         return table

@@ -47,6 +47,7 @@ class CapsuleReport:
 
     texts: int
     iterations: int  # that the model was trained with
+    part: str  # what the model calls a capsule
     capsules: tuple[CapsuleView, ...]
     by_iterations: tuple[Changed, ...]
     by_coupling: tuple[Changed, ...]
@@ -75,38 +76,33 @@ def report_capsules(
         one_iteration: a model trained with one iteration, whose capsules no route has sorted.
         projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
             slices of it are what capsules would be if it did not matter which feature lies in which.
-
-    >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
-    >>> from routepool.text import Tokenizer
-    >>> texts = ["a good film", "a bad film"] * 5
-    >>> tokenizer, small = Tokenizer.build(texts), ModelConfig(embedding_size=4, hidden_size=4)
-    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
-    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
-    >>> found = report_capsules(subject, texts, ["pos", "neg"] * 5)
-    >>> len(found.capsules), [one.name for one in found.by_iterations]
-    (5, ['1', '2', '3', '4', '5', '6'])
     """
-    layer = levels_of(subject.model)[0].aggregator
-    if layer.parts.name != "capsule":
-        raise InputError("only routing has capsules, and this model has none; --audit reads every model")
-    if subject.multi_label:
-        raise InputError("capsules are probed for one label a text, and this model gives any number")
+    _check_routed(subject)
     truth = np.array([subject.place(label) for label in labels], dtype=np.int64)
     encoded = subject.encode(texts)
     kept = [place for place, one in enumerate(encoded) if len(one.ids)]
     encoded, truth = [encoded[place] for place in kept], truth[kept]
     _check_probes(truth, subject.labels)
-    couplings = Couplings.of(subject, encoded)
+    couplings, layer = Couplings.of(subject, encoded), levels_of(subject.model)[0].aggregator
     return CapsuleReport(
         texts=len(encoded),
         iterations=layer.iterations,
+        part=layer.parts.name,
         capsules=tuple(_views(subject, encoded, couplings)),
         by_iterations=tuple(by_iterations(subject, encoded, truth)),
         by_coupling=tuple(by_coupling(subject, encoded, truth, couplings)),
         variance=variance_of(couplings),
         redundancy=tuple(_redundancy(subject, [texts[place] for place in kept], truth, one_iteration, projected_mean)),
     )
+
+
+def _check_routed(subject: Subject) -> None:
+    """Capsules are parts among which words are shared out: by their couplings, or in rounds."""
+    layer = levels_of(subject.model)[0].aggregator
+    if layer.parts.number == 1 or (layer.parts.share_of != "word" and layer.iterations == 1):
+        raise InputError("only routing has capsules, and this model has none; --audit reads every model")
+    if subject.multi_label:
+        raise InputError("capsules are probed for one label a text, and this model gives any number")
 
 
 def _check_probes(truth: NDArray[np.int64], labels: Sequence[str]) -> None:
@@ -174,12 +170,11 @@ def _redundancy(
     one_iteration: Subject | None,
     projected_mean: Subject | None,
 ) -> list[Redundancy]:
-    own = capsules_of(subject, subject.encode(texts))
+    own = capsules_of(subject, texts)
     found = [redundancy_of("capsules", own, truth)]
     if one_iteration is not None:
-        other = capsules_of(one_iteration, one_iteration.encode(texts))
-        found.append(redundancy_of("capsules of one iteration", other, truth))
+        found.append(redundancy_of("capsules of one iteration", capsules_of(one_iteration, texts), truth))
     if projected_mean is not None:
-        whole = capsules_of(projected_mean, projected_mean.encode(texts))
-        found.append(redundancy_of("random slices of a projected mean", random_slices(whole, own.shape[1]), truth))
+        slices = random_slices(capsules_of(projected_mean, texts), own.shape[1])
+        found.append(redundancy_of("random slices of a projected mean", slices, truth))
     return found

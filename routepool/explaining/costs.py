@@ -58,15 +58,6 @@ def costs_of(subject: Subject, texts: Sequence[str], *, method: str | None = Non
         subject: the model.
         texts: raw.
         method: a name of `METHODS`; None for the usual one. One of which no cost is known counts as leave-one-out.
-
-    >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
-    >>> from routepool.text import Tokenizer
-    >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)
-    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
-    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
-    >>> [costs_of(subject, ["A good film", ""], method=method) for method in ("gradient", "leave-one-out")]
-    [[12, 0], [12, 0]]
     """
     method = method or usual_method(subject)
     METHODS[method]  # an unknown name is refused

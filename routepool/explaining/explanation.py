@@ -1,27 +1,27 @@
-"""What is shown of one text: its units, where each went, how much each mattered. Plain values, no torch."""
+"""What is shown of one text: its words and sentences, where each went, how much it mattered. Plain values, no torch."""
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from routepool.errors import InputError
 from routepool.text import Reading
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 Row = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Unit:
+class Span:
     """A word or a sentence.
 
     Args:
         start: its first character in the text.
         end: the character after its last.
-        weights: what the aggregator gave it, a number for each capsule (attention row; 1 for pooling and attention).
+        weights: what the aggregator gave it, a number for each part of the vector (capsule, attention row; else one).
         score: how much it mattered, by the explanation's method; 0 is nothing, below 0 is against the label.
         parent: place of its sentence in the level before; None at the first level.
         rounds: its weights in each round of routing, the last one being `weights`; empty unless asked for.
@@ -36,18 +36,18 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class UnitLevel:
-    """All units of one level, in reading order."""
+class SpanLevel:
+    """All spans of one level, in reading order."""
 
     name: str  # "sentences" or "words"
-    units: tuple[Unit, ...]
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True)
 class Explanation:
     """What a model says of a text, and on what.
 
-    Weights say where a unit went, scores how much it mattered. In standard routing the weights of a word sum to 1 over
+    Weights say where a word went, scores how much it mattered. In standard routing the weights of a word sum to 1 over
     the capsules, whatever the word: alone they cannot rank words.
 
     Args:
@@ -57,15 +57,18 @@ class Explanation:
         label: the one whose evidence the scores measure.
         method: the name of the way the scores were computed.
         aggregator: registered name of the layer that the weights come from.
+        part: what one of the parts is called that its vector is made of, such as capsule.
+        share_of: what the weights are shares of: word, if those of a word sum to 1 over the parts; text, if those of a
+            part sum to 1 over the words; or nothing.
         levels: sentences first, then words; a model of one level has words only.
         unread: words of the text that the model did not read, being too many.
-        known: words among those read that the model knows; with none the prediction means nothing. None if not told.
+        known: words among those read that the model knows; with none the prediction means nothing. None if not known.
 
-    >>> good = Unit(2, 6, (0.9, 0.1), 1.5)
-    >>> shown = Explanation("A good day", ("pos",), {"neg": 0.1, "pos": 0.9}, "pos", "message", "routing",
-    ...                     (UnitLevel("words", (good,)),))
-    >>> shown.words[0].score, shown.of(good), Explanation.from_json(shown.to_json()) == shown
-    (1.5, 'good', True)
+    >>> good = Span(2, 6, (0.9, 0.1), 1.5)
+    >>> shown = Explanation("A good day", ("pos",), {"neg": 0.1, "pos": 0.9}, "pos", "message", "routing", "capsule",
+    ...                     "word", (SpanLevel("words", (good,)),))
+    >>> shown.words[0].score, shown.of(good), shown.parts, Explanation.from_json(shown.to_json()) == shown
+    (1.5, 'good', ('capsule 1', 'capsule 2'), True)
     """
 
     text: str
@@ -74,46 +77,53 @@ class Explanation:
     label: str
     method: str
     aggregator: str
-    levels: tuple[UnitLevel, ...]
+    part: str
+    share_of: str
+    levels: tuple[SpanLevel, ...]
     unread: int = 0
     known: int | None = None
 
     @property
     def reading(self) -> Reading:
-        """How much of the text was read; what is not told counts as known."""
+        """How much of the text was read; where it is not known, every word counts as known."""
         return Reading(self.unread, len(self.words) if self.known is None else self.known)
 
     @property
-    def words(self) -> tuple[Unit, ...]:
-        """The units of the last level."""
-        return self.levels[-1].units
+    def words(self) -> tuple[Span, ...]:
+        """The spans of the last level."""
+        return self.levels[-1].spans
 
     @property
-    def sentences(self) -> tuple[Unit, ...]:
-        """The units of the first level of a document; none for a text read as one sequence."""
-        return self.levels[0].units if len(self.levels) > 1 else ()
+    def sentences(self) -> tuple[Span, ...]:
+        """The spans of the first level of a document; none for a text read as one sequence."""
+        return self.levels[0].spans if len(self.levels) > 1 else ()
 
     @property
-    def capsules(self) -> int:
-        """Weights of a unit of the last level."""
-        return len(self.words[0].weights) if self.words else 0
+    def parts(self) -> tuple[str, ...]:
+        """What each weight of a word belongs to, such as capsule 3; of a single part it is just the weights."""
+        number = len(self.words[0].weights) if self.words else 0
+        return ("weights",) if number == 1 else tuple(f"{self.part} {place + 1}" for place in range(number))
 
     @property
     def rounds(self) -> int:
         """Rounds of routing that were kept."""
         return len(self.words[0].rounds) if self.words else 0
 
-    def of(self, unit: Unit) -> str:
-        """The characters of a unit."""
-        return self.text[unit.start : unit.end]
+    def of(self, span: Span) -> str:
+        """The characters of a word or a sentence."""
+        return self.text[span.start : span.end]
 
-    def words_of(self, sentence: int) -> tuple[Unit, ...]:
+    def words_of(self, sentence: int) -> tuple[Span, ...]:
         """The words of one sentence, by its place."""
         return tuple(word for word in self.words if word.parent == sentence)
 
     def weightiest_sentence(self) -> int:
         """The place of the sentence that counts most, for the label or against it."""
         return max(range(len(self.sentences)), key=lambda place: abs(self.sentences[place].score))
+
+    def full_weight(self, words: Sequence[Span]) -> float:
+        """The weight that is painted strongest: all of a word, or else the largest there is among these words."""
+        return 1.0 if self.share_of == "word" else max((max(word.weights) for word in words), default=1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -125,35 +135,57 @@ class Explanation:
 
     @classmethod
     def from_json(cls, content: str | bytes) -> Self:
-        """Read what `to_json` wrote."""
+        """Read what `to_json` wrote, in this version of the format or the one before."""
         try:
-            return cls._from(json.loads(content))
+            return cls.from_dict(json.loads(content))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"wanted the JSON of an explanation, got something else ({error!r:.120})") from error
 
     @classmethod
-    def _from(cls, values: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` gave."""
         version = values.get("format_version")
-        if version != FORMAT_VERSION:
-            raise InputError(f"wanted an explanation of format version {FORMAT_VERSION}, got {version!r}")
         plain = {name: value for name, value in values.items() if name != "format_version"}
-        levels = tuple(UnitLevel(level["name"], tuple(map(_unit, level["units"]))) for level in plain.pop("levels"))
+        if version == 1:
+            plain = _of_version_1(plain)
+        elif version != FORMAT_VERSION:
+            raise InputError(f"wanted an explanation of format version 1 to {FORMAT_VERSION}, got {version!r}")
+        levels = tuple(SpanLevel(level["name"], tuple(map(_span, level["spans"]))) for level in plain.pop("levels"))
         made = cls(predicted=tuple(plain.pop("predicted")), levels=levels, **plain)
         for level in levels:
-            for unit in level.units:
-                _check(unit, len(made.text))
+            for span in level.spans:
+                _check(span, len(made.text))
         return made
 
 
-def _unit(values: Mapping[str, Any]) -> Unit:
+# What an aggregator's name stood for in version 1: its parts, and what the weights are shares of.
+_PARTS_1 = {
+    "routing": ("capsule", "word"),
+    "reverse-routing": ("capsule", "text"),
+    "structured-attention": ("row", "text"),
+    "attention": ("vector", "text"),
+    "multi-hop": ("vector", "text"),
+    "max": ("vector", "text"),
+    "mean": ("vector", "text"),
+}
+
+
+def _of_version_1(values: dict[str, Any]) -> dict[str, Any]:
+    """A version 1 explanation as one of version 2, which says what the weights are and calls units spans."""
+    part, share_of = _PARTS_1.get(values["aggregator"], ("vector", "nothing"))
+    levels = [{"name": level["name"], "spans": level["units"]} for level in values["levels"]]
+    return {**values, "part": part, "share_of": share_of, "levels": levels}
+
+
+def _span(values: Mapping[str, Any]) -> Span:
     rounds = tuple(map(tuple, values["rounds"]))
-    return Unit(**{**values, "weights": tuple(values["weights"]), "rounds": rounds})
+    return Span(**{**values, "weights": tuple(values["weights"]), "rounds": rounds})
 
 
-def _check(unit: Unit, characters: int) -> None:
-    if not 0 <= unit.start <= unit.end <= characters:
-        raise InputError(f"a unit must lie in the text's {characters} characters, got {unit.start} to {unit.end}")
-    if not all(map(math.isfinite, (unit.score, *unit.weights))):
-        raise InputError(f"weights and scores must be finite, got {unit.score!r} and {unit.weights!r}")
+def _check(span: Span, characters: int) -> None:
+    if not 0 <= span.start <= span.end <= characters:
+        raise InputError(f"a span must lie in the text's {characters} characters, got {span.start} to {span.end}")
+    if not all(map(math.isfinite, (span.score, *span.weights))):
+        raise InputError(f"weights and scores must be finite, got {span.score!r} and {span.weights!r}")

@@ -40,6 +40,7 @@ class Importance(NamedTuple):
     sentences: Scores  # (sentences,), empty for a text read as one sequence
 
 
+# Scores of every text for its label, (B,) places among the subject's labels.
 Method = Callable[[Subject, Sequence[Encoded], NDArray[np.int64]], list[Importance]]
 METHODS: Registry[Method] = Registry("method")
 
@@ -47,13 +48,6 @@ METHODS: Registry[Method] = Registry("method")
 def usual_method(subject: Subject) -> str:
     """The method that is used unless another is named."""
     return DEFAULT_WITHOUT_VECTORS if levels_of(subject.model)[0].embedding is None else DEFAULT_METHOD
-
-
-def importance(
-    subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64], *, method: str
-) -> list[Importance]:
-    """Scores of every text for its label, (B,) places among the subject's labels."""
-    return METHODS[method](subject, encoded, targets)
 
 
 @METHODS.register("message")
@@ -174,7 +168,7 @@ def _terms(level: LevelPass) -> Tensor:
 
 
 def _shape(batch: Batch, place: int) -> tuple[int, ...]:
-    """The axes of a level's units: (B, T) or (B, S, T) for words, (B, S) for sentences."""
+    """The axes of a level's spans: (B, T) or (B, S, T) for words, (B, S) for sentences."""
     return batch.mask.shape[: batch.mask.ndim - place]
 
 
@@ -195,7 +189,7 @@ def _gradient(subject: Subject, seen: Pass, targets: Tensor) -> Tensor:
 
 
 def _by_removed_capsule(subject: Subject, batch: Batch, seen: Pass, place: int, targets: Tensor) -> Tensor:
-    """Weights of a level's units times what the evidence loses without each capsule."""
+    """Weights of a level's words or sentences times what the evidence loses without each capsule."""
     level, shape = seen.levels[place], _shape(batch, place)
     evidence = subject.evidence(seen.logits, targets)
     # (B, rows of a text, M, C): one row for the last level, the sentences below it.

@@ -55,19 +55,19 @@ def by_coupling(
     means = [torch.from_numpy(means_by_word(couplings, vocabulary, half)).float() for half in (0, 1)]
     kinds: dict[str, Callable[[int], Recoupling]] = {
         "mean of the word": lambda half: lambda ids, mask, coupling: means[half].to(coupling)[ids],
-        "of another word": _shuffled,
+        "of another word": shuffled,
         "the same for all": lambda half: lambda ids, mask, coupling: torch.ones_like(coupling),
     }
     for name, kind in kinds.items():
         logits = np.empty_like(own)
         for half in (0, 1):
             rows = np.arange(half, len(encoded), 2)
-            logits[rows] = _recoupled(subject, encoded[half::2], kind(half))
+            logits[rows] = recoupled(subject, encoded[half::2], kind(half))
         found.append(_compared(name, logits, own, truth))
     return found
 
 
-def _recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> NDArray[np.float32]:
+def recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> NDArray[np.float32]:
     """Logits of the model with other couplings on its first level."""
     result = np.empty((len(encoded), len(subject.labels)), dtype=np.float32)
     for batch, ids, mask in batches(subject.model, encoded):
@@ -87,7 +87,8 @@ def _with(subject: Subject, ids: Tensor, change: Recoupling) -> AbstractContextM
     return changed_output(levels_of(subject.model)[0], vectors)
 
 
-def _shuffled(seed: int) -> Recoupling:
+def shuffled(seed: int) -> Recoupling:
+    """Each real word has the coupling of another one of its row."""
     generator = torch.Generator().manual_seed(seed)
 
     def change(ids: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:

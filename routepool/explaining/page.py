@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from routepool.explaining.explanation import Explanation, Unit
+from routepool.explaining.explanation import Explanation, Span
 from routepool.explaining.pictures import Drawing, draw_rounds
+from routepool.printable import printable
 
 STEPS = 10  # of a colour: a style for each, since a strict policy allows no style of a single word
 
 
 class Piece(NamedTuple):
-    """Some characters of the text and the classes of their colour; those between units have none."""
+    """Some characters of the text and the classes of their colour; those between words have none."""
 
     text: str
     colour: str = ""
@@ -32,10 +33,10 @@ class Line(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A text, or one sentence of a document: its words by score, by capsule, by round."""
+    """A text, or one sentence of a document: its words by score, by part of the vector, by round."""
 
     scored: list[Piece]
-    capsules: list[Line]
+    parts: list[Line]
     rounds: list[Drawing]
     score: str = ""
     colour: str = ""
@@ -50,9 +51,9 @@ def render_page(explanations: Sequence[Explanation], *, title: str = "Explanatio
         explanations: shown one below the other.
         title: of the page.
 
-    >>> unit = Unit(0, 3, (1.0,), 0.5)
-    >>> from routepool.explaining.explanation import UnitLevel
-    >>> shown = Explanation("<b>", ("pos",), {"pos": 1.0}, "pos", "message", "mean", (UnitLevel("words", (unit,)),))
+    >>> from routepool.explaining.explanation import SpanLevel
+    >>> words = SpanLevel("words", (Span(0, 3, (1.0,), 0.5),))
+    >>> shown = Explanation("<b>", ("pos",), {"pos": 1.0}, "pos", "message", "mean", "vector", "text", (words,))
     >>> "&lt;b&gt;" in render_page([shown]), "<b>" in render_page([shown])
     (True, False)
     """
@@ -72,40 +73,38 @@ def _text(shown: Explanation) -> dict[str, Any]:
     passages = list(_sentences(shown)) if shown.sentences else [_passage(shown, shown.words, _largest(shown.words))]
     return {
         "explanation": shown,
-        "labels": [(_clean(label), share, label in shown.predicted) for label, share in likeliest[:STEPS]],
+        "labels": [(_clean(label), value, label in shown.predicted) for label, value in likeliest[:STEPS]],
         "label": _clean(shown.label),
         "passages": passages,
         "is_document": bool(shown.sentences),
-        "unit": "capsule" if "routing" in shown.aggregator else "weights",
     }
 
 
 def _sentences(shown: Explanation) -> Iterator[Passage]:
     largest, of_words = _largest(shown.sentences), _largest(shown.words)
-    weight = max((share for sentence in shown.sentences for share in sentence.weights), default=0)
+    full = max((weight for sentence in shown.sentences for weight in sentence.weights), default=0)
     for place, sentence in enumerate(shown.sentences):
         passage = _passage(shown, shown.words_of(place), of_words)
         yield passage._replace(
             score=f"{sentence.score:+.2f}",
             colour=_signed(sentence.score, largest),
-            weights=tuple(Piece("", _level("c", share, weight), f"{share:.2f}") for share in sentence.weights),
+            weights=tuple(Piece("", _level("c", weight, full), f"{weight:.2f}") for weight in sentence.weights),
             is_open=largest > 0 and abs(sentence.score) == largest,
         )
 
 
-def _passage(shown: Explanation, words: Sequence[Unit], largest: float) -> Passage:
+def _passage(shown: Explanation, words: Sequence[Span], largest: float) -> Passage:
     scored = _pieces(shown, words, [(_signed(word.score, largest), f"{word.score:+.3f}") for word in words])
-    capsules = []
-    # The share of a word in standard routing; elsewhere weights sum to 1 over the text, and the largest is full.
-    full = 1.0 if shown.aggregator == "routing" else max((max(word.weights) for word in words), default=1.0)
-    for place in range(shown.capsules):
-        shares = [word.weights[place] for word in words]
-        pieces = _pieces(shown, words, [(_level("c", share, full), f"{share:.3f}") for share in shares])
-        capsules.append(Line(str(place + 1), pieces))
-    return Passage(scored, capsules, draw_rounds(shown, words))
+    parts = []
+    full = shown.full_weight(words)
+    for place, name in enumerate(shown.parts):
+        weights = [word.weights[place] for word in words]
+        pieces = _pieces(shown, words, [(_level("c", weight, full), f"{weight:.3f}") for weight in weights])
+        parts.append(Line(_clean(name), pieces))
+    return Passage(scored, parts, draw_rounds(shown, words))
 
 
-def _pieces(shown: Explanation, words: Sequence[Unit], colours: Sequence[tuple[str, str]]) -> list[Piece]:
+def _pieces(shown: Explanation, words: Sequence[Span], colours: Sequence[tuple[str, str]]) -> list[Piece]:
     """The words in their colours and what stands between them."""
     pieces, end = [], words[0].start if words else 0
     for word, (colour, hint) in zip(words, colours, strict=True):
@@ -116,8 +115,8 @@ def _pieces(shown: Explanation, words: Sequence[Unit], colours: Sequence[tuple[s
     return pieces
 
 
-def _largest(units: Sequence[Unit]) -> float:
-    return max((abs(unit.score) for unit in units), default=0.0)
+def _largest(spans: Sequence[Span]) -> float:
+    return max((abs(span.score) for span in spans), default=0.0)
 
 
 def _signed(score: float, largest: float) -> str:
@@ -130,12 +129,7 @@ def _level(kind: str, value: float, largest: float) -> str:
 
 
 def _clean(text: str) -> str:
-    r"""Text that a page can hold: no control characters, no lone surrogates.
-
-    >>> _clean("a\x00\ud800b")
-    'a\ufffd\ufffdb'
-    """
-    return "".join(one if one.isprintable() or one in "\n\t" else " " if one.isspace() else "\ufffd" for one in text)
+    return printable(text, keep="\n\t")
 
 
 def _file(name: str) -> str:

@@ -4,7 +4,7 @@ Hooks, so that whatever a level does is watched and not written a second time. T
 each level, its rows in the order of the batch.
 """
 
-# B texts  S sentences  T tokens  D features  M units of weight  N rows of a level (B, or B x S)
+# B texts  S sentences  T tokens  D features  M parts of a vector  N rows of a level (B, or B x S)
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

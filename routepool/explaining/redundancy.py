@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from routepool.explaining.subject import Subject
 from routepool.scoring.torch_backend import TorchBackend
-from routepool.text import Encoded
 
 Floats = NDArray[np.floating]
 FOLDS, STRENGTH = 5, 0.01  # of the probe: cross-validation, and the inverse of its regularisation
@@ -38,10 +37,10 @@ class Redundancy:
     without: tuple[float, ...]
 
 
-def capsules_of(subject: Subject, encoded: Sequence[Encoded]) -> Floats:
+def capsules_of(subject: Subject, texts: Sequence[str]) -> Floats:
     """(N, M, C): the parts of the texts' vectors that the last aggregator makes."""
     backend = TorchBackend(subject.model)
-    vectors = backend.vectors(encoded)
+    vectors = backend.vectors(subject.encode(texts))
     return vectors.reshape(len(vectors), backend.parts, -1)
 
 
@@ -55,19 +54,14 @@ def random_slices(vectors: Floats, number: int, *, seed: int = 0) -> Floats:
 def redundancy_of(name: str, capsules: Floats, truth: NDArray[np.int64]) -> Redundancy:
     """Compare the parts (N, M, C) with one another, and probe them for the labels (N,)."""
     number = capsules.shape[1]
-    pairs = list(combinations(range(number), 2))
-    places = range(number)
+    pairs = list(combinations((capsules[:, place] for place in range(number)), 2))
     return Redundancy(
         name,
-        cka=float(np.mean([linear_cka(capsules[:, one], capsules[:, other]) for one, other in pairs]))
-        if pairs
-        else 1.0,
-        cosine=float(np.mean([_cosines(capsules[:, one], capsules[:, other]) for one, other in pairs]))
-        if pairs
-        else 1.0,
+        cka=float(np.mean([linear_cka(*pair) for pair in pairs])) if pairs else 1.0,
+        cosine=float(np.mean([_cosines(*pair) for pair in pairs])) if pairs else 1.0,
         whole=_probe(capsules, truth),
-        alone=tuple(_probe(capsules[:, [place]], truth) for place in places),
-        without=tuple(_probe(np.delete(capsules, place, axis=1), truth) for place in places) if pairs else (),
+        alone=tuple(_probe(capsules[:, [place]], truth) for place in range(number)),
+        without=tuple(_probe(np.delete(capsules, place, axis=1), truth) for place in range(number)) if pairs else (),
     )
 
 

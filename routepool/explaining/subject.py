@@ -14,11 +14,12 @@ from torch import Tensor
 from routepool.errors import unknown
 from routepool.model import Classifier
 from routepool.persistence import SavedModel
-from routepool.scoring.probabilities import check_finite, chosen, probabilities
+from routepool.scoring.probabilities import check_finite, chosen, probabilities, usual_thresholds
 from routepool.scoring.torch_backend import depth_of
 from routepool.text import UNKNOWN, Encoded, TextReader, Tokenizer
 
 Floats = NDArray[np.floating]
+Integers = NDArray[np.int64]
 _UNKNOWN_PIECES = ("[UNK]", "<unk>", "[MASK]", "<mask>")
 
 
@@ -32,6 +33,11 @@ class Subject:
     multi_label: bool = False
     temperature: float = 1.0
     thresholds: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        """Thresholds that were not tuned are the usual ones."""
+        usual = usual_thresholds(self.labels, multi_label=self.multi_label)
+        object.__setattr__(self, "thresholds", self.thresholds or usual)
 
     @classmethod
     def of(cls, saved: SavedModel) -> Self:
@@ -60,10 +66,16 @@ class Subject:
         check_finite(logits)
         return probabilities(logits, temperature=self.temperature, multi_label=self.multi_label)
 
-    def predicted(self, shares: Floats) -> list[tuple[str, ...]]:
+    def predicted(self, probabilities: Floats) -> list[tuple[str, ...]]:
         """The labels of each text."""
-        thresholds = self.thresholds or ([0.5] * len(self.labels) if self.multi_label else None)
-        return chosen(shares, self.labels, thresholds)
+        return chosen(probabilities, self.labels, self.thresholds)
+
+    def decided(self, probabilities: Floats, targets: Integers) -> NDArray[np.bool_] | NDArray[np.int64]:
+        """What the model decides of each text, (B, K) -> (B,): its label; of several, whether it has the target's."""
+        if self.thresholds is None:
+            return np.asarray(probabilities.argmax(1), dtype=np.int64)
+        own = probabilities[np.arange(len(targets)), targets]
+        return np.asarray(own >= np.asarray(self.thresholds)[targets], dtype=np.bool_)
 
     def place(self, label: str) -> int:
         """The logit of a label; an unknown one is an error that suggests the right one."""
@@ -85,7 +97,7 @@ class Subject:
         others = scaled.scatter(1, targets.unsqueeze(1), -torch.inf)
         return of_label - others.logsumexp(1)
 
-    def evidence_of(self, logits: Floats, targets: NDArray[np.int64]) -> NDArray[np.float64]:
+    def evidence_of(self, logits: Floats, targets: Integers) -> NDArray[np.float64]:
         """The same for arrays."""
         found = self.evidence(torch.from_numpy(np.asarray(logits, np.float64)), torch.from_numpy(targets))
         return np.asarray(found.numpy(), dtype=np.float64)

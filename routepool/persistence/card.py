@@ -10,7 +10,7 @@ import jinja2
 
 from routepool.errors import unknown
 from routepool.persistence.description import SavedModel
-from routepool.persistence.metadata import TITLE, front_matter, one_line
+from routepool.persistence.metadata import TITLE, brief, front_matter
 
 FIELDS = (
     *("title", "data", "versions", "scores", "calibration", "confusion", "limits"),
@@ -88,5 +88,5 @@ def _text(value: Any) -> str:
         return ", ".join(f"{_text(key)} {_text(item)}" for key, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ", ".join(map(_text, value))
-    line = _OPENS_A_BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", one_line(value)))
+    line = _OPENS_A_BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", brief(value)))
     return "".join(_HTML.get(character, character) for character in line)

@@ -7,24 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from routepool.persistence.description import SavedModel
+from routepool.printable import printable
 from routepool.settings import TextConfig
 
 TASK, TITLE = "text-classification", "Text classifier"
 _LONGEST = 300  # characters of one value
-_JOINERS = "\u200c\u200d"  # in Persian words and emoji families
 _BARE = re.compile(r"[A-Za-z][A-Za-z-_]*")
 _NOT_STRINGS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}  # in YAML 1.1; "no" is Norwegian
 _DIGITS = 4
 
 
-def one_line(value: object) -> str:
-    r"""A value on one line that can be shown anywhere.
+def brief(value: object) -> str:
+    r"""A value on one line that is not too long.
 
-    >>> one_line("a\n\x1b b")
+    >>> brief("a\n\x1b b")
     'a \ufffd b'
     """
-    line = " ".join(str(value).split())
-    line = "".join(character if character.isprintable() or character in _JOINERS else "\ufffd" for character in line)
+    line = printable(" ".join(str(value).split()))
     return line if len(line) <= _LONGEST else line[:_LONGEST] + "..."
 
 
@@ -33,7 +32,8 @@ def front_matter(saved: SavedModel, card: Mapping[str, Any]) -> str:
     scores = [row for row in card.get("scores") or () if _is_number(row.get("value"))]
     named = card.get("datasets") or []
     datasets = [named] if isinstance(named, str) else list(named)
-    routing = ["dynamic-routing"] if saved.model_config.aggregator.endswith("routing") else []
+    parts: Any = saved.classifier.levels[-1].aggregator.parts  # type: ignore[union-attr]
+    routing = ["dynamic-routing"] if parts.name == "capsule" else []
     values = {
         "library_name": "routepool",
         "pipeline_tag": TASK,
@@ -68,7 +68,7 @@ def _dataset(card: Mapping[str, Any], datasets: Sequence[str], split: str) -> di
     """A hub's name of the data if there is one, else that of the file."""
     if datasets:
         return {"type": datasets[0], "name": datasets[0]}
-    name = one_line(card.get("data", {}).get(split, {}).get("file", "")) or "not named"
+    name = brief(card.get("data", {}).get(split, {}).get("file", "")) or "not named"
     return {"type": re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "data", "name": name}
 
 
@@ -117,7 +117,7 @@ def _yaml(value: Any) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     if _is_number(value):
         return json.dumps(value)
-    text = one_line(value)
+    text = brief(value)
     if _BARE.fullmatch(text) and text.lower() not in _NOT_STRINGS:
         return text
     return json.dumps(text, ensure_ascii=False)  # a JSON string is a YAML string

@@ -14,7 +14,7 @@ from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import parse_json, read_file
 from routepool.scoring.backends import BACKENDS, TORCH, Backend, Encoding, Prediction
-from routepool.scoring.probabilities import check_finite, chosen, default_thresholds, finite_rows
+from routepool.scoring.probabilities import check_finite, chosen, finite_rows, usual_thresholds
 from routepool.scoring.probabilities import probabilities as probabilities_of
 from routepool.text import Encoded, TextReader, Unread
 
@@ -61,7 +61,7 @@ class Predictor:
         self.multi_label, self.columns, self.saved = multi_label, columns, saved
         check_calibration(temperature, thresholds, len(self.labels))
         self.temperature = temperature
-        self.thresholds = thresholds or (default_thresholds(labels) if multi_label else None)
+        self.thresholds = thresholds or usual_thresholds(self.labels, multi_label=multi_label)
 
     @classmethod
     def from_pretrained(

@@ -66,9 +66,9 @@ def chosen(
     return [tuple(labels[place] for place in np.flatnonzero(row).tolist()) for row in above]
 
 
-def default_thresholds(labels: Sequence[str]) -> list[float]:
-    """The thresholds of a multi-label model for which none were tuned: a half for each label."""
-    return [_USUAL] * len(labels)
+def usual_thresholds(labels: Sequence[str], *, multi_label: bool) -> tuple[float, ...] | None:
+    """Those of a model without tuned ones: 0.5 for each label, none where the likeliest label wins."""
+    return (0.5,) * len(labels) if multi_label else None
 
 
 def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool = False) -> float:

@@ -10,7 +10,8 @@ from rich.console import Console
 from support.cli_runs import call, refused, sentences, succeed, train_tiny, write_csv
 
 from routepool.cli import screen
-from routepool.explaining import Explanation
+from routepool.errors import InputError
+from routepool.explaining import Explanation, explain_file
 
 TEXT = "the film was a great story"
 
@@ -88,6 +89,24 @@ def test_a_file_gives_one_explanation_a_text(run: Path, data: Path, tmp_path: Pa
     assert "holds one text, got 24; write .jsonl or .html" in refused(
         "explain", run, data, "--out", tmp_path / "a.json"
     )
+
+
+def test_python_writes_what_the_command_writes(run: Path, data: Path, tmp_path: Path) -> None:
+    forms, asked = ("html", "jsonl"), ("--method", "message", "--label", "bad")
+    succeed("explain", run, data, *asked, *(part for form in forms for part in ("--out", tmp_path / f"command.{form}")))
+    names = [str(tmp_path / f"python.{form}") for form in forms]
+    done = explain_file(run, str(data), names, method="message", label="bad")
+    assert [example.text for example in done.examples] == [one.text for one in done.explanations]
+    for form in forms:
+        assert (tmp_path / f"python.{form}").read_bytes() == (tmp_path / f"command.{form}").read_bytes()
+    with pytest.raises(InputError, match="there is such a file already"):
+        explain_file(run, str(data), names)
+
+
+def test_a_file_of_nothing_but_bad_rows_says_so(run: Path, tmp_path: Path) -> None:
+    data = tmp_path / "bad.jsonl"
+    data.write_text('{"text": 1}\n{"text": null}\n')
+    assert "no text to explain; rows left out: 2" in refused("explain", run, data, "--on-error", "skip")
 
 
 def test_standard_input_is_read_by_lines(run: Path) -> None:

@@ -12,7 +12,7 @@ from support import planted
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import METHODS, Explanation, Subject, explain, render_page
 from routepool.explaining.passes import levels_of, slope_of, watch
-from routepool.layers import Aggregator, StandardRouting
+from routepool.layers import Aggregator, Parts, StandardRouting
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import of_saved
 from routepool.settings import AGGREGATORS
@@ -47,7 +47,7 @@ def test_prediction_is_the_predictors(sentences: SavedModel) -> None:
     assert [*shown.predicted] == model.predict([SENTENCE]) == [shown.label]
 
 
-def test_units_are_the_words_of_the_original_text(sentences: SavedModel, documents: SavedModel) -> None:
+def test_spans_are_the_words_of_the_original_text(sentences: SavedModel, documents: SavedModel) -> None:
     (encoded,) = sentences.tokenizer.encode([SENTENCE])
     (shown,) = explain(Subject.of(sentences), [SENTENCE])
     assert [(word.start, word.end) for word in shown.words] == list(map(tuple, encoded.spans.tolist()))
@@ -70,9 +70,9 @@ def test_weights_and_rounds_are_those_of_the_layer(depth: int, sentences: SavedM
     traced = saved.classifier.trace(ids, mask).weights
     for level, weights in zip(reversed(shown.levels), traced, strict=True):
         real = weights[weights.sum(-1) > 0]
-        np.testing.assert_allclose([unit.weights for unit in level.units], real.detach().numpy(), atol=1e-6)
-        assert all(unit.rounds[-1] == unit.weights and len(unit.rounds) == 3 for unit in level.units)
-        assert all(unit.rounds[0] == pytest.approx((0.5, 0.5)) for unit in level.units)
+        np.testing.assert_allclose([span.weights for span in level.spans], real.detach().numpy(), atol=1e-6)
+        assert all(span.rounds[-1] == span.weights and len(span.rounds) == 3 for span in level.spans)
+        assert all(span.rounds[0] == pytest.approx((0.5, 0.5)) for span in level.spans)
 
 
 def test_couplings_of_a_word_sum_to_one_and_so_cannot_rank_words(sentences: SavedModel) -> None:
@@ -89,7 +89,7 @@ def test_every_method_scores_every_aggregator(aggregator: str, depth: int) -> No
         for text, shown in zip(texts, explain(subject, texts, method=method), strict=True):
             assert (shown.text, shown.method, shown.aggregator) == (text, method, aggregator)
             assert len(shown.levels) == depth
-            assert np.isfinite([unit.score for level in shown.levels for unit in level.units]).all()
+            assert np.isfinite([span.score for level in shown.levels for span in level.spans]).all()
         together = explain(subject, texts, method=method)[3]
         (alone,) = explain(subject, texts[3:], method=method)
         scores, expected = ([word.score for word in one.words] for one in (together, alone))
@@ -204,7 +204,24 @@ def test_several_labels_are_explained_by_their_own_logit() -> None:
 def test_json_gives_the_same_explanation_back(documents: SavedModel) -> None:
     (shown,) = explain(Subject.of(documents), [DOCUMENT + "\ud800"], iterations=True)
     assert Explanation.from_json(shown.to_json()) == shown
-    assert json.loads(shown.to_json())["format_version"] == 1
+    assert json.loads(shown.to_json())["format_version"] == 2
+
+
+@pytest.mark.parametrize("aggregator", [*AGGREGATOR_NAMES, "somebodys"])
+def test_version_1_is_read(aggregator: str) -> None:
+    word = {"start": 0, "end": 3, "weights": [0.25, 0.75], "score": 1.5, "parent": None, "rounds": []}
+    shown = Explanation.from_json(
+        json.dumps({
+            "format_version": 1, "text": "tea", "predicted": ["glad"], "probabilities": {"glad": 1.0}, "label": "glad",
+            "method": "message", "aggregator": aggregator, "levels": [{"name": "words", "units": [word]}],
+            "unread": 0, "known": 1,
+        })
+    )  # fmt: skip
+    layer: Any = AGGREGATORS[aggregator] if aggregator in AGGREGATORS.names() else None
+    own = layer(4).parts if layer else Parts()
+    assert (shown.part, shown.share_of) == (own.name, own.share_of)
+    assert (shown.words[0].weights, shown.of(shown.words[0])) == ((0.25, 0.75), "tea")
+    assert Explanation.from_json(shown.to_json()) == shown
 
 
 @pytest.mark.parametrize(
@@ -212,8 +229,9 @@ def test_json_gives_the_same_explanation_back(documents: SavedModel) -> None:
     [
         ("[]", "wanted the JSON of an explanation"),
         ("{", "wanted the JSON of an explanation"),
-        ('{"format_version": 2}', "format version 1, got 2"),
+        ('{"format_version": 3}', "format version 1 to 2, got 3"),
         ('{"format_version": 1, "text": ""}', "wanted the JSON of an explanation"),
+        ('{"format_version": 2, "text": ""}', "wanted the JSON of an explanation"),
     ],
 )
 def test_other_json_is_refused(content: str, message: str) -> None:
@@ -221,9 +239,9 @@ def test_other_json_is_refused(content: str, message: str) -> None:
         Explanation.from_json(content)
 
 
-def test_a_unit_outside_the_text_is_refused(sentences: SavedModel) -> None:
+def test_a_span_outside_the_text_is_refused(sentences: SavedModel) -> None:
     values = explain(Subject.of(sentences), ["tea"])[0].to_dict()
-    values["levels"][0]["units"][0]["end"] = 9
+    values["levels"][0]["spans"][0]["end"] = 9
     with pytest.raises(InputError, match="must lie in the text's 3 characters, got 0 to 9"):
         Explanation.from_json(json.dumps(values))
 

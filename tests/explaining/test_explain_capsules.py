@@ -10,7 +10,7 @@ from support import planted
 from routepool.errors import InputError
 from routepool.explaining import CapsuleReport, Subject, report_capsules
 from routepool.explaining.couplings import Couplings, favourites, variance_of
-from routepool.explaining.nulls import _recoupled, _shuffled, by_iterations
+from routepool.explaining.nulls import by_iterations, recoupled, shuffled
 from routepool.explaining.passes import levels_of
 from routepool.explaining.redundancy import linear_cka, random_slices, redundancy_of
 from routepool.scoring.torch_backend import logits_of
@@ -45,13 +45,13 @@ def test_a_models_own_number_of_iterations_changes_nothing(subject: Subject, rep
 
 def test_its_own_couplings_give_its_own_logits(subject: Subject) -> None:
     encoded = subject.encode(TEXTS[:7])
-    found = _recoupled(subject, encoded, lambda ids, mask, coupling: coupling)
+    found = recoupled(subject, encoded, lambda ids, mask, coupling: coupling)
     np.testing.assert_allclose(found, logits_of(subject.model, encoded), atol=1e-4)
 
 
 def test_couplings_all_alike_are_the_first_round(subject: Subject) -> None:
     encoded = subject.encode(TEXTS[:7])
-    alike = _recoupled(subject, encoded, lambda ids, mask, coupling: coupling * 0 + 1)
+    alike = recoupled(subject, encoded, lambda ids, mask, coupling: coupling * 0 + 1)
     layer: Any = levels_of(subject.model)[0].aggregator
     layer.iterations = 1
     try:
@@ -97,11 +97,11 @@ def test_a_word_seen_once_explains_nothing() -> None:
 def test_shuffled_couplings_are_those_of_the_same_rows_real_words() -> None:
     mask = torch.tensor([[True, True, True, False], [True, False, True, True]])
     coupling = torch.arange(8.0).reshape(2, 4, 1)
-    found = _shuffled(0)(mask.long(), mask, coupling)
+    found = shuffled(0)(mask.long(), mask, coupling)
     for row in range(2):
         assert sorted(found[row][mask[row]].flatten().tolist()) == coupling[row][mask[row]].flatten().tolist()
     longer, own = torch.ones(1, 50, dtype=torch.bool), torch.rand(1, 50, 2)
-    assert not torch.equal(_shuffled(0)(longer, longer, own), own)
+    assert not torch.equal(shuffled(0)(longer, longer, own), own)
 
 
 def test_word_and_place_add_up() -> None:

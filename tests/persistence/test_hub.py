@@ -28,7 +28,7 @@ from routepool.errors import InputError  # noqa: E402
 from routepool.extras import hub as extra  # noqa: E402
 from routepool.persistence import save  # noqa: E402
 from routepool.persistence.card import render  # noqa: E402
-from routepool.persistence.metadata import one_line  # noqa: E402
+from routepool.persistence.metadata import brief  # noqa: E402
 from routepool.scoring.predictor import Predictor, load, of_saved  # noqa: E402
 from routepool.settings import ModelConfig, TextConfig  # noqa: E402
 from routepool.text import Tokenizer  # noqa: E402
@@ -268,10 +268,10 @@ def test_no_text_of_a_user_can_break_the_front_matter(text: str) -> None:
     rows = [{"set": f"x{text}", "score": text, "value": 0.5}]
     card = {"title": text, "license": f"{text}x", "scores": rows, "data": {f"x{text}": {"file": text}}}
     data = hub.ModelCard(render(tiny_model(), card).encode("utf-8", "replace").decode()).data
-    assert data.license == one_line(f"{text}x")
+    assert data.license == brief(f"{text}x")
     (result,) = data.eval_results
-    assert (result.metric_name, result.metric_value) == (one_line(text), 0.5)
-    assert (result.dataset_split, result.dataset_name) == (one_line(f"x{text}"), one_line(text) or "not named")
+    assert (result.metric_name, result.metric_value) == (brief(text), 0.5)
+    assert (result.dataset_split, result.dataset_name) == (brief(f"x{text}"), brief(text) or "not named")
 
 
 def test_a_trained_model_is_shared_with_its_own_card(fake: FakeHub, tmp_path: Path) -> None:

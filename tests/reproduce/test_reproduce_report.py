@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.made_up_results import write_gold, write_results, write_timing
+from support.made_up_results import shown, write_gold, write_results, write_timing
 
 import reproduce.__main__ as command
 from reproduce import claims, paper, tables
@@ -197,7 +197,7 @@ def test_capsules_are_put_in_the_order_of_the_papers(tmp_path: Path) -> None:
     path = tmp_path / "results/sst1/three-capsules/0.json"
     found = json.loads(path.read_text())
     turned = np.array(paper.COUPLINGS)[[2, 0, 1]].T
-    found["shown"] = {"levels": [{"units": [{"weights": row} for row in turned.tolist()]}]}
+    found["shown"] = shown(turned.tolist())
     path.write_text(json.dumps(found))
     ours = tables.couplings(report.results)
     assert ours is not None

@@ -1,7 +1,7 @@
 """Results of runs that never were: accuracies as a test wants them, in the form that `reproduce.running` writes."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -10,6 +10,7 @@ import numpy as np
 
 from reproduce.plan import WHOLESOME
 from reproduce.runs import Run
+from routepool.explaining import Explanation, Span, SpanLevel
 
 LABELS = {"sst1": 5, "imdb-ratings-5000": 8}
 
@@ -57,8 +58,14 @@ def made_up(run: Run, gold: dict[str, Any], skill: float) -> dict[str, Any]:
     }
     if run.variant.shown:
         weights = own.dirichlet(np.ones(3), size=len(WHOLESOME.split()))
-        found["shown"] = {"levels": [{"units": [{"weights": row.tolist()} for row in weights]}]}
+        found["shown"] = shown(weights.tolist())
     return found
+
+
+def shown(weights: Iterable[Sequence[float]]) -> dict[str, Any]:
+    """The explanation of a text whose words have these couplings."""
+    words = SpanLevel("words", tuple(Span(0, 0, tuple(row), 0.0) for row in weights))
+    return Explanation("", ("0",), {"0": 1.0}, "0", "message", "routing", "capsule", "word", (words,)).to_dict()
 
 
 def write_timing(folder: Path, seconds: Mapping[str, Mapping[str, float]], *, rounds: int = 3) -> None:

@@ -15,9 +15,8 @@ from starlette.responses import Response
 import routepool
 from routepool.errors import RoutepoolError
 from routepool.extras.serving import prometheus as counting
-from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.messages import (
+from routepool.extras.serving.bodies import (
+    AcceptedLimits,
     Encodings,
     ExplainBody,
     Explanations,
@@ -27,13 +26,14 @@ from routepool.extras.serving.messages import (
     State,
     TextsBody,
 )
+from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
+from routepool.extras.serving.lane import Question
 from routepool.extras.serving.models import Models
 from routepool.extras.serving.reference import render_reference
 from routepool.extras.serving.refusals import REASONS, Refused, json_response, refusal, sentence
 from routepool.serving import Limits, Service
 
 _TITLE = "Text classification by dynamic routing"
-_TOLD_LIMITS = ("body_bytes", "texts", "text_characters", "explained_texts", "explained_characters", "explained_cost")
 
 Answers = dict[int | str, dict[str, Any]]
 _PROMETHEUS: Answers = {
@@ -106,7 +106,7 @@ def _questions(limits: Limits, models: Models) -> APIRouter:
 def _management(service: Service, models: Models, metrics: counting.Metrics) -> APIRouter:
     """What is asked of the model and the server, by those who hold the key."""
     router = APIRouter(tags=["model"])
-    limits = {name: getattr(service.limits, name) for name in _TOLD_LIMITS}
+    limits = {name: getattr(service.limits, name) for name in AcceptedLimits.model_fields}
 
     @router.get(
         "/labels",

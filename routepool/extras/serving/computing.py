@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from routepool.explaining import Subject, costs_of
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.lane import Abandoned, Wanted
+from routepool.extras.serving.lane import Abandoned, Question, Wanted
 from routepool.scoring.backends import Prediction
 from routepool.scoring.predictor import Predictor
 from routepool.text import Reading
@@ -54,8 +53,8 @@ def _results(model: Predictor, question: Question, texts: Sequence[str]) -> list
 
 
 def _prediction(model: Predictor, prediction: Prediction) -> dict[str, Any]:
-    shares = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
-    return {"labels": prediction.labels, "probabilities": shares}
+    probabilities = dict(zip(model.labels, prediction.probabilities.tolist(), strict=True))
+    return {"labels": prediction.labels, "probabilities": probabilities}
 
 
 def _json(result: dict[str, Any], reading: Reading) -> str:

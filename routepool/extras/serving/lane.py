@@ -1,4 +1,4 @@
-"""One thread that computes with one model, for many clients at once."""
+"""One thread that computes with one model, for many clients at once, a part of a request at a time."""
 
 import asyncio
 import logging
@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from routepool.errors import InputError, NotFiniteError
-from routepool.extras.serving.jobs import Job, Part, Question
 from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import RETRY, STOPPING, Refused
 from routepool.scoring.predictor import Predictor
@@ -16,6 +17,72 @@ from routepool.scoring.predictor import Predictor
 logger = logging.getLogger(__name__)
 
 GATHER_SECONDS = 0.003  # a request waits this long for others to share its turn
+
+
+class Question(NamedTuple):
+    """What is asked of texts; requests with the same question share a turn."""
+
+    kind: str
+    method: str | None = None
+    label: str | None = None
+    rounds: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """The texts of one request.
+
+    Args:
+        question: what is asked of them.
+        texts: at least one.
+        costs: of each text, in whatever the lane counts.
+        answer: where the results are waited for; it is done, too, when nobody waits any more.
+        model: the one that began; it also ends, so that no answer mixes two.
+        results: of the first texts, as far as they are computed.
+        failed: a part could not be computed, so the rest need not be.
+    """
+
+    question: Question
+    texts: Sequence[str]
+    costs: Sequence[int]
+    answer: "asyncio.Future[list[str]]"
+    model: Predictor | None = None
+    results: list[str] = field(default_factory=list)
+    failed: bool = False
+    arrived: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Does anybody wait for it?"""
+        return not self.answer.done()
+
+    @property
+    def is_done(self) -> bool:
+        """Is there nothing left to compute?"""
+        return self.failed or len(self.results) == len(self.texts)
+
+    @property
+    def cost_left(self) -> int:
+        """Of the texts not yet computed."""
+        return sum(self.costs[len(self.results) :])
+
+    def part(self, texts: int, cost: int) -> "Part":
+        """The next texts, at most so many and at most so dear; one at least."""
+        start = len(self.results)
+        end, dear = start + 1, self.costs[start]
+        while end < min(len(self.texts), start + texts) and dear + self.costs[end] <= cost:
+            dear += self.costs[end]
+            end += 1
+        return Part(self, self.texts[start:end], dear)
+
+
+class Part(NamedTuple):
+    """Texts of one job that are computed in one turn."""
+
+    job: Job
+    texts: Sequence[str]
+    cost: int
+
 
 Wanted = Callable[[], bool]
 # Texts -> the JSON of each text's result, or `Abandoned` as soon as nobody wants them.

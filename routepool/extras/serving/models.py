@@ -14,9 +14,9 @@ from typing import Any
 from routepool.errors import InputError, NotFiniteError
 from routepool.explaining import METHODS, Subject
 from routepool.explaining.methods import usual_method
+from routepool.explaining.passes import levels_of
 from routepool.extras.serving.computing import compute
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.lane import Lane, within
+from routepool.extras.serving.lane import Lane, Question, within
 from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import Refused
 from routepool.scoring.predictor import Predictor, load, of_saved
@@ -59,14 +59,16 @@ def load_model(run: str) -> Loaded:
         predictor.predictions([_TRIAL])
     except NotFiniteError as error:
         raise InputError(f"{run}: {NotFiniteError(0, 'a text it was tried with')}") from error
-    layer = saved.classifier.levels[-1].aggregator
+    layer = levels_of(saved.classifier)[-1].aggregator
     description = {
         "model": Path(run).resolve().name,
         "labels": list(predictor.labels),
         "multi_label": predictor.multi_label,
         "aggregator": saved.model_config.aggregator,
-        "capsules": predictor.backend.parts,
-        "iterations": getattr(layer, "iterations", None),
+        "capsules": layer.parts.number,
+        "part": layer.parts.name,
+        "share_of": layer.parts.share_of,
+        "iterations": layer.iterations,
         "depth": predictor.backend.depth,
         "methods": [name for name in METHODS.names() if _works(explainer, name)],
         "default_method": usual_method(Subject.of(saved)),

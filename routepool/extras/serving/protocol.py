@@ -10,8 +10,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 class PunctualProtocol(H11Protocol):
     """HTTP/1.1 with a time limit on what a client sends before and after its turn, and on what it does not read."""
 
-    header_seconds = 10.0
-    write_seconds = 30.0
+    header_seconds: float
+    write_seconds: float
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

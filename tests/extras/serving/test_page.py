@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support import own_aggregator, planted
 from support.browser import PLAIN, drop, hues, opened, read, strengths
 from support.cli_runs import sentences, succeed, train_tiny, write_csv
 from support.serving import KEY, Running, serving
+
+from routepool.persistence import save
 
 pytestmark = pytest.mark.system("chromium", "chromium")
 
@@ -73,7 +77,7 @@ def test_typing_shows_bars_and_coloured_words(page: Page, server: Running) -> No
 def test_words_are_painted_by_their_coupling_and_by_one_capsule(page: Page, server: Running) -> None:
     read(page, TEXT)
     (told,) = server.post("/explain", {"text": TEXT, "rounds": True}).json["results"]
-    weights = [unit["weights"] for unit in told["levels"][0]["units"]]
+    weights = [span["weights"] for span in told["levels"][0]["spans"]]
     colours = dict(enumerate(["#0072b2", "#e69f00"]))
     assert hues(page) == [colours[row.index(max(row))] for row in weights]
     page.locator("#capsules span", has_text="2").click()
@@ -86,7 +90,7 @@ def test_words_are_painted_by_their_coupling_and_by_one_capsule(page: Page, serv
 def test_lines_lead_from_the_words_to_the_capsules(page: Page, server: Running) -> None:
     read(page, TEXT)
     (told,) = server.post("/explain", {"text": TEXT}).json["results"]
-    couplings = [weight for unit in told["levels"][0]["units"] for weight in unit["weights"]]
+    couplings = [weight for span in told["levels"][0]["spans"] for weight in span["weights"]]
     widths = page.locator(".routes path").evaluate_all("(all) => all.map((one) => parseFloat(one.style.strokeWidth))")
     assert widths == pytest.approx([weight * widths[0] / couplings[0] for weight in couplings], rel=1e-3)
     page.hover(f"{PLAIN} >> nth=4")
@@ -126,7 +130,7 @@ def test_scores_say_what_speaks_for_which_label_by_which_method(page: Page, serv
         page.select_option("#method", method)
         (told,) = server.post("/explain", {"text": TEXT, "label": label, "method": method}).json["results"]
         expect(page.locator("#meaning")).to_contain_text(f"by {method}")
-        scores = [unit["score"] for unit in told["levels"][0]["units"]]
+        scores = [span["score"] for span in told["levels"][0]["spans"]]
         expect(page.locator(PLAIN).nth(4)).to_have_attribute("aria-label", f"great, score {_signed(scores[4])}")
         assert hues(page) == [f"var(--{'against' if score < 0 else 'for'})" for score in scores]
         largest = max(map(abs, scores))
@@ -140,9 +144,9 @@ def test_pointing_at_a_word_shows_its_numbers(page: Page, server: Running) -> No
     inspector = page.locator(".inspector[data-slot='0']")
     expect(inspector.locator("h3")).to_have_text("great")
     (told,) = server.post("/explain", {"text": TEXT}).json["results"]
-    unit = told["levels"][0]["units"][4]
-    expect(inspector.locator(".value")).to_have_text([f"{weight:.2f}" for weight in unit["weights"]])
-    expect(inspector.locator(".number")).to_have_text(_signed(unit["score"]))
+    span = told["levels"][0]["spans"][4]
+    expect(inspector.locator(".value")).to_have_text([f"{weight:.2f}" for weight in span["weights"]])
+    expect(inspector.locator(".number")).to_have_text(_signed(span["score"]))
     expect(inspector.locator(".of-round")).to_have_count(3)
     page.click(f"{PLAIN} >> nth=4")
     page.hover("h1")
@@ -153,7 +157,7 @@ def test_pointing_at_a_word_shows_its_numbers(page: Page, server: Running) -> No
 def test_words_lie_where_the_server_says_whatever_the_characters(page: Page, server: Running, text: str) -> None:
     read(page, text)
     (told,) = server.post("/explain", {"text": text}).json["results"]
-    parts = [text[unit["start"] : unit["end"]] for unit in told["levels"][0]["units"]]
+    parts = [text[span["start"] : span["end"]] for span in told["levels"][0]["spans"]]
     assert page.locator(PLAIN).evaluate_all("(words) => words.map((word) => word.textContent)") == parts
     assert page.locator(".reading[data-slot='0'] .words").evaluate("(place) => place.textContent") == text
 
@@ -192,7 +196,7 @@ def test_two_texts_stand_side_by_side(page: Page) -> None:
 def test_sentences_of_a_document_open_to_their_words(browser: Browser, documents: Running) -> None:
     with opened(browser, documents.port) as page:
         read(page, "The film was great. A dull story.  Warm people!")
-        expect(page.locator(".sentence summary .unit")).to_have_text(
+        expect(page.locator(".sentence summary .span")).to_have_text(
             ["The film was great.", "A dull story.", "Warm people!"]
         )
         second = page.locator(".sentence").nth(1)
@@ -225,12 +229,31 @@ def test_a_key_is_asked_for_and_a_model_without_capsules_has_weights(browser: Br
         expect(page.locator("#capsules")).to_be_hidden()
         expect(page.locator("#rounds")).to_be_hidden()
         (told,) = locked.post("/explain", {"text": TEXT}, X_API_Key=KEY).json["results"]
-        weights = [unit["weights"][0] for unit in told["levels"][0]["units"]]
+        weights = [span["weights"][0] for span in told["levels"][0]["spans"]]
         even = 1 / 6
         most = max(*weights, even + 0.1 * (1 - even))
         wanted = [max(0, 50 * (weight - even) / (most - even)) for weight in weights]
         assert strengths(page) == pytest.approx(wanted, abs=0.06)
         assert max(wanted) > 0
+
+
+def test_the_parts_of_an_aggregator_unknown_to_the_page_are_named(browser: Browser, tmp_path: Path) -> None:
+    save(tmp_path / "run", planted.train(planted.quick(epochs=1, aggregator="slots")).saved, card={})
+    known = f"import sys; sys.path.insert(0, {str(Path(own_aggregator.__file__).parents[1])!r})"
+    before = f"{known}; import support.own_aggregator"
+    with serving(tmp_path / "run", before=before) as running, opened(browser, running.port) as page:
+        expect(page.locator("#facts")).to_contain_text("slots, 3 slots")
+        read(page, TEXT)
+        expect(page.locator("#where-name")).to_have_text("Where each word goes")
+        expect(page.locator("#rounds")).to_be_hidden()
+        expect(page.locator("#capsules legend")).to_have_text("Slot")
+        assert page.locator("#capsules input").evaluate_all("(all) => all.map((one) => one.ariaLabel)") == [
+            "Every slot", "slot 1", "slot 2", "slot 3",
+        ]  # fmt: skip
+        expect(page.locator("#meaning")).to_contain_text("Each slot splits its attention between the words")
+        expect(page.locator(PLAIN).nth(4)).to_have_attribute("aria-label", re.compile(r"^great, slot \d, weight 0\."))
+        page.hover(f"{PLAIN} >> nth=4")
+        expect(page.locator(".inspector[data-slot='0'] .title")).to_have_text("What slots gave this word")
 
 
 def test_errors_are_sentences(browser: Browser, server: Running) -> None:

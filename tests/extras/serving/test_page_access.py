@@ -90,7 +90,7 @@ def test_a_phone_never_scrolls_sideways(browser: Browser, documents: Running, se
             assert page.evaluate(fits)
             page.click("#tab-two")
             read(page, "m" * 150, slot=1)
-            expect(page.locator(".reading.second .unit").first).to_be_visible()
+            expect(page.locator(".reading.second .span").first).to_be_visible()
             assert page.evaluate(fits)
             page.click("#tab-file")
             assert page.evaluate(fits)
@@ -125,7 +125,7 @@ def test_words_are_readable_on_the_strongest_tints(browser: Browser, server: Run
 
 
 def test_nothing_moves_for_those_who_ask(browser: Browser, server: Running) -> None:
-    duration = "() => getComputedStyle(document.querySelector('.unit')).transitionDuration"
+    duration = "() => getComputedStyle(document.querySelector('.span')).transitionDuration"
     for motion, wanted in (("reduce", "0s"), ("no-preference", "0.26s")):
         with opened(browser, server.port, reduced_motion=motion) as page:
             read(page, TEXT)
@@ -135,7 +135,7 @@ def test_nothing_moves_for_those_who_ask(browser: Browser, server: Running) -> N
 # WCAG's contrast of the ink on each tint over the card, drawn on a canvas, which knows every notation of a colour.
 CONTRASTS = """async () => {
     const { capsuleColour, strength } = await import("/assets/colours.js");
-    const word = document.querySelector(".unit");
+    const word = document.querySelector(".span");
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     const light = (...colours) => {
         for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }

@@ -79,16 +79,16 @@ def test_explanations_are_those_of_the_model(server: Running, model: Predictor, 
             **values,
             "probabilities": list(values["probabilities"].values()),
         }
-        for unit, other in zip(level["units"], wanted_level["units"], strict=True):
-            assert (unit["start"], unit["end"], unit["parent"]) == (other["start"], other["end"], other["parent"])
-            assert [*unit["weights"], unit["score"]] == close([*other["weights"], other["score"]])
-            assert len(unit["rounds"]) == 3
+        for span, other in zip(level["spans"], wanted_level["spans"], strict=True):
+            assert (span["start"], span["end"], span["parent"]) == (other["start"], other["end"], other["parent"])
+            assert [*span["weights"], span["score"]] == close([*other["weights"], other["score"]])
+            assert len(span["rounds"]) == 3
 
 
 def test_a_plain_explanation_has_the_usual_method_and_no_rounds(server: Running) -> None:
     (result,) = server.post("/explain", {"text": "a great film"}).json["results"]
     assert (result["method"], result["label"]) == ("integrated-gradients", "good")
-    assert result["levels"][0]["units"][1]["rounds"] == []
+    assert result["levels"][0]["spans"][1]["rounds"] == []
 
 
 def test_no_texts_have_no_results(server: Running) -> None:
@@ -100,6 +100,7 @@ def test_labels_tell_what_the_model_is(server: Running) -> None:
     told = server.get("/labels").json
     assert (told["model"], told["labels"], told["multi_label"]) == ("run", ["bad", "good"], False)
     assert (told["aggregator"], told["capsules"], told["iterations"], told["depth"]) == ("routing", 2, 3, 1)
+    assert (told["part"], told["share_of"]) == ("capsule", "word")
     assert told["methods"] == METHODS.names()
     assert told["default_method"] in told["methods"]
     assert {"body_bytes", "text_characters", "texts"} <= told["limits"].keys()

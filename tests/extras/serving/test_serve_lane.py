@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("fastapi", reason='needs pip install "routepool[serve]"')
 
 from routepool.errors import InputError
-from routepool.extras.serving.jobs import Question
-from routepool.extras.serving.lane import Abandoned, Compute, Lane, Wanted, within
+from routepool.extras.serving.lane import Abandoned, Compute, Lane, Question, Wanted, within
 from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import Refused
 

@@ -30,23 +30,23 @@ export class Bars {
 
   /** `others`, if given, are the probabilities that these are compared with. */
   show({ predicted, probabilities, note, ...reading }, others) {
-    const shares = Object.entries(probabilities);
-    const likeliest = shares.toSorted((one, other) => other[1] - one[1]);
-    const shown = shares.length <= FEW ? shares : this.whole ? likeliest : likeliest.slice(0, FEW);
-    const rows = shown.map(([label, share]) => this.row(label, share, predicted.includes(label), others?.[label]));
+    const all = Object.entries(probabilities);
+    const likeliest = all.toSorted((one, other) => other[1] - one[1]);
+    const shown = all.length <= FEW ? all : this.whole ? likeliest : likeliest.slice(0, FEW);
+    const rows = shown.map(([label, value]) => this.row(label, value, predicted.includes(label), others?.[label]));
     this.place.replaceChildren(make("h2", {}, "Probabilities"), make("ul", {}, ...rows));
     for (const { sentence } of cautionsOf(reading)) this.place.append(make("p", { class: "hint caution" }, sentence));
     if (note) this.place.append(make("p", { class: "hint" }, note));
-    if (shares.length > shown.length) this.place.append(this.more(shares.length, arguments));
+    if (all.length > shown.length) this.place.append(this.more(all.length, arguments));
   }
 
-  row(label, share, chosen, other) {
+  row(label, probability, chosen, other) {
     const row = this.rows.get(label) ?? emptyRow(label);
     this.rows.set(label, row); // the same element again, so that its bar moves
     row.classList.toggle("chosen", chosen);
-    row.querySelector(".share").textContent = percent(share);
-    row.querySelector(".change").textContent = other === undefined ? "" : points(share - other);
-    requestAnimationFrame(() => paint(row, { share: `${100 * share}%` }));
+    row.querySelector(".share").textContent = percent(probability);
+    row.querySelector(".change").textContent = other === undefined ? "" : points(probability - other);
+    requestAnimationFrame(() => paint(row, { share: `${100 * probability}%` }));
     return row;
   }
 

@@ -1,10 +1,6 @@
 // What the server says of a text, read for the page. No elements here.
 
-export const ROUTING = ["routing", "reverse-routing"];
 const NARROWEST = 0.1; // range of the weights that is painted, of all there is above the average
-
-/** What the weights of a word belong to: capsules, or the rows of attention. */
-export const owner = (aggregator) => (ROUTING.includes(aggregator) ? "capsule" : "row");
 
 /** Server offsets count Unicode characters, JavaScript's count UTF-16 units: an emoji is one and two. */
 export function slicer(text) {
@@ -33,27 +29,30 @@ export function cautionsOf({ unread = 0, known = null }) {
   return cautions;
 }
 
-export const roundsOf = ({ levels }) => Math.max(1, ...levels.map((level) => level.units[0]?.rounds.length ?? 0));
+/** How many parts of the vector the weights of a level belong to. */
+export const partsOf = (level) => level.spans[0]?.weights.length ?? 1;
 
-/** The weights of a unit in a round, counted from 0; the last ones where rounds were not asked for. */
-export const weightsOf = (unit, round) => unit.rounds[Math.min(round, unit.rounds.length - 1)] ?? unit.weights;
+export const roundsOf = ({ levels }) => Math.max(1, ...levels.map((level) => level.spans[0]?.rounds.length ?? 0));
+
+/** The weights of a span in a round, counted from 0; the last ones where rounds were not asked for. */
+export const weightsOf = (span, round) => span.rounds[Math.min(round, span.rounds.length - 1)] ?? span.weights;
 
 /**
  * The weights that are painted not at all and strongest: the average, which in standard routing is an even split over
  * the capsules, and the largest of all rounds. The range is never so small that a hair above it looks like much.
  */
 function weightScale(level) {
-  const weights = level.units.flatMap((unit) => unit.weights);
+  const weights = level.spans.flatMap((span) => span.weights);
   const average = weights.reduce((sum, weight) => sum + weight, 0) / (weights.length || 1);
   let largest = average + NARROWEST * (1 - average);
-  for (const unit of level.units) {
-    for (const each of [unit.weights, ...unit.rounds]) largest = Math.max(largest, ...each);
+  for (const span of level.spans) {
+    for (const each of [span.weights, ...span.rounds]) largest = Math.max(largest, ...each);
   }
   return [average, largest];
 }
 
 export function largestScore(level) {
-  return level.units.reduce((largest, unit) => Math.max(largest, Math.abs(unit.score)), 0) || 1;
+  return level.spans.reduce((largest, span) => Math.max(largest, Math.abs(span.score)), 0) || 1;
 }
 
 /** By the name of a level; one for all texts that are shown, so that equal tints are equal numbers. */
@@ -70,24 +69,6 @@ export function scalesOf(explanations) {
 
 export const strongest = (weights) => weights.indexOf(Math.max(...weights));
 
-const WEIGHTS = {
-  routing:
-    "Colour is the capsule that a word goes to, strength how far its coupling is above an even split. " +
-    "A word’s couplings sum to 1 over the capsules, whatever the word: " +
-    "they say where it goes, not how much it matters.",
-  "reverse-routing":
-    "Each capsule splits one unit of attention between the words; " +
-    "strength is how far a word’s part is above the average. " +
-    "It says where a capsule looked, not how much the word matters.",
-  max:
-    "Strength is how far the share of features whose maximum lies at the word is above the average. " +
-    "It says what was kept, not how much it matters.",
-  mean: "Average pooling gives every word the same weight. How much each word matters is the other view.",
-};
-const ATTENTION =
-  "Strength is how far a word’s part of the attention is above the average. " +
-  "It says where the model looked, not how much the word matters.";
-
 const SCORES = {
   message: "coupling times the size of the message: never against, and the same for every label",
   capsule: "couplings weighted by what the evidence loses without each capsule",
@@ -97,9 +78,28 @@ const SCORES = {
   "leave-one-out": "what the evidence loses when the word is dropped",
 };
 
-export function weightsMean(explanation) {
-  const apart = explanation.levels.length > 1 && ROUTING.includes(explanation.aggregator);
-  return (WEIGHTS[explanation.aggregator] ?? ATTENTION) + (apart ? " Sentences have capsules of their own." : "");
+/** What the weights say: made of the part's name and of what they are shares of, whatever the aggregator. */
+export function weightsMean({ part, share_of: shareOf, levels }) {
+  const many = partsOf(levels[0]) > 1;
+  const apart = many && levels.length > 1 ? ` Sentences have ${part}s of their own.` : "";
+  if (shareOf === "word") {
+    return (
+      `Colour is the ${part} that a word goes to, strength how far its coupling is above an even split. ` +
+      `A word’s couplings sum to 1 over the ${part}s, whatever the word: ` +
+      `they say where it goes, not how much it matters.${apart}`
+    );
+  }
+  if (shareOf === "text" && many) {
+    return (
+      `Each ${part} splits its attention between the words; strength is how far a word’s share is above the average. ` +
+      `It says where a ${part} looked, not how much the word matters.${apart}`
+    );
+  }
+  const weight = shareOf === "text" ? "share of the whole weight" : "weight";
+  return (
+    `Strength is how far a word’s ${weight} is above the average. ` +
+    `It says what the model took in, not how much the word matters.${apart}`
+  );
 }
 
 export function scoresMean(explanation) {

@@ -77,7 +77,7 @@ export class FileJob {
 
   /** Places of the texts of each request; blank texts and texts above the server's limit are left out. */
   *batches() {
-    const { texts: most = MOST, body_bytes: largest = 1e6, text_characters: longest = Infinity } = this.limits();
+    const { texts: most = MOST, body_bytes: largest = Infinity, text_characters: longest = Infinity } = this.limits();
     let batch = [];
     let bytes = 0;
     for (const [place, text] of this.texts.entries()) {
@@ -152,11 +152,11 @@ export class FileJob {
 
   save() {
     const labels = Object.keys(this.results.find(Boolean).probabilities);
-    const shares = (result) => labels.map((label) => result?.probabilities[label] ?? "");
+    const ofLabels = (result) => labels.map((label) => result?.probabilities[label] ?? "");
     const rows = this.results.map((result, place) => {
-      const [label, share] = result ? [result.labels.join("|"), likelihood(result)] : ["", ""];
+      const [label, probability] = result ? [result.labels.join("|"), likelihood(result)] : ["", ""];
       const read = [result?.unread ?? "", result?.known ?? ""];
-      return [place + 1, this.texts[place], label, share, ...shares(result), ...read];
+      return [place + 1, this.texts[place], label, probability, ...ofLabels(result), ...read];
     });
     const each = labels.map((label) => `probability of ${label}`);
     const names = ["row", "text", "label", "probability", ...each, "unread words", "known words"];

@@ -2,43 +2,43 @@
 
 import { counted, make, paint, percent, signed } from "./dom.js";
 import { capsuleColour } from "./colours.js";
-import { ROUTING, roundsOf, weightsOf } from "./explanation.js";
+import { partsOf, roundsOf, weightsOf } from "./explanation.js";
 
 const MOST = 5; // words that are named while none is looked at
 
-export function inspect(place, explanation, { unit, level, kind }, text, settings) {
-  const { aggregator, label, method } = explanation;
-  const weights = weightsOf(unit, settings.round);
+export function inspect(place, explanation, { span, level, kind }, text, settings) {
+  const { part, share_of: shareOf, label, method } = explanation;
+  const weights = weightsOf(span, settings.round);
   const whose = method === "message" ? "" : ` for ${label}`;
-  const score = make("p", {}, make("span", { class: "number" }, signed(unit.score)), ` score${whose}`);
-  const names = { routing: `Couplings of this ${kind}, sum 1`, "reverse-routing": `What capsules gave this ${kind}` };
-  const largest = aggregator === "routing" ? 1 : settings.scales[level.name].weight[1];
-  const name = title(names[aggregator] ?? `Weight of this ${kind}`);
+  const score = make("p", {}, make("span", { class: "number" }, signed(span.score)), ` score${whose}`);
+  const largest = shareOf === "word" ? 1 : settings.scales[level.name].weight[1];
+  const given = weights.length > 1 ? `What ${part}s gave this ${kind}` : `Weight of this ${kind}`;
+  const name = title(shareOf === "word" ? `Couplings of this ${kind}, sum 1` : given);
   const shown = [make("h3", {}, text), score, name, gauges(weights, largest)];
-  if (weights.length > 1 && unit.rounds.length > 1) shown.push(rounds(unit.rounds, settings.round));
+  if (weights.length > 1 && span.rounds.length > 1) shown.push(rounds(span.rounds, settings.round));
   put(place, shown);
 }
 
-/** `part` gives the characters of a unit. */
-export function overview(place, explanation, settings, part) {
-  const { aggregator, levels } = explanation;
-  const { units } = levels.at(-1);
+/** `characters` gives those of a span. */
+export function overview(place, explanation, settings, characters) {
+  const { part, share_of: shareOf, levels } = explanation;
+  const { spans } = levels.at(-1);
   const hint = (text) => make("p", { class: "hint later" }, text);
   const how = "Point at a word, tap it, or move with the arrow keys to see its numbers.";
   const shown = [make("p", { class: "hint" }, how)];
   if (settings.view === "score") {
-    const ranked = units.toSorted((one, other) => Math.abs(other.score) - Math.abs(one.score)).slice(0, MOST);
-    const rows = ranked.map((unit) => ofWord(part(unit.start, unit.end), unit.score, settings.scales.words.score));
+    const ranked = spans.toSorted((one, other) => Math.abs(other.score) - Math.abs(one.score)).slice(0, MOST);
+    const rows = ranked.map((span) => ofWord(characters(span.start, span.end), span.score, settings.scales.words.score));
     shown.push(title("Words that matter most"), ...rows);
-  } else if (aggregator === "routing" && units.length) {
-    const totals = units[0].weights.map(() => 0);
-    for (const unit of units) weightsOf(unit, settings.round).forEach((weight, capsule) => (totals[capsule] += weight));
-    const sentences = levels.length > 1 ? ` in ${counted(levels[0].units.length, "sentence")}` : "";
-    const name = `What each capsule receives of ${counted(units.length, "word")}${sentences}`;
+  } else if (shareOf === "word" && spans.length) {
+    const totals = spans[0].weights.map(() => 0);
+    for (const span of spans) weightsOf(span, settings.round).forEach((weight, capsule) => (totals[capsule] += weight));
+    const sentences = levels.length > 1 ? ` in ${counted(levels[0].spans.length, "sentence")}` : "";
+    const name = `What each ${part} receives of ${counted(spans.length, "word")}${sentences}`;
     shown.push(title(name), gauges(totals, Math.max(...totals), 1));
   }
-  if (settings.view === "where" && ROUTING.includes(aggregator) && roundsOf(explanation) > 1) {
-    shown.push(hint("In the first round all couplings are alike; step through the rounds to see them tighten."));
+  if (settings.view === "where" && partsOf(levels[0]) > 1 && roundsOf(explanation) > 1) {
+    shown.push(hint("In the first round all weights are alike; step through the rounds to see them tighten."));
   }
   put(place, shown);
 }

@@ -3,7 +3,7 @@
 import { ask, hasKey, useKey } from "./api.js";
 import { capsuleColour, ramp } from "./colours.js";
 import { byId, counted, make, paint, percent, setOptions } from "./dom.js";
-import { ROUTING, cautionsOf, owner, roundsOf, scalesOf, scoresMean, weightsMean } from "./explanation.js";
+import { cautionsOf, partsOf, roundsOf, scalesOf, scoresMean, weightsMean } from "./explanation.js";
 import { FileJob } from "./file.js";
 import { Slot } from "./slot.js";
 import { followTheme } from "./theme.js";
@@ -50,7 +50,7 @@ async function refresh() {
   const own = (asking = new AbortController());
   if (!model) return start();
   // What is undefined is not sent.
-  const question = { method: settings.method, rounds: ROUTING.includes(model.aggregator) || undefined };
+  const question = { method: settings.method, rounds: model.iterations > 1 || undefined };
   const { label } = settings;
   try {
     await slots[0].explain({ ...question, label }, model.limits, own.signal);
@@ -106,7 +106,7 @@ function show() {
 
 function control(explanation) {
   const where = settings.view === "where";
-  const capsules = explanation.levels[0].units[0]?.weights.length ?? 1;
+  const capsules = partsOf(explanation.levels[0]);
   const rounds = roundsOf(explanation);
   const round = Math.min(settings.round, rounds - 1);
   byId("capsules").hidden = !where || capsules < 2;
@@ -127,7 +127,7 @@ function control(explanation) {
 
 /** What the strongest and the palest tint stand for, at each level. */
 function scaleOf(explanation, level) {
-  const many = (level.units[0]?.weights.length ?? 1) > 1;
+  const many = partsOf(level) > 1;
   const { weight, score } = settings.scales[level.name];
   let [least, most] = weight;
   let colours = ["", settings.capsule === null && many ? "var(--strong-line)" : capsuleColour(settings.capsule ?? 0)];
@@ -143,23 +143,23 @@ function scaleOf(explanation, level) {
 }
 
 function describe() {
-  const { aggregator, capsules, iterations, labels } = model;
-  const routing = ROUTING.includes(aggregator);
-  const kind = routing ? [aggregator, counted(capsules, "capsule"), counted(iterations, "iteration")] : [aggregator];
+  const { aggregator, capsules, part, iterations, labels } = model;
+  const kind = [aggregator];
+  if (capsules > 1) kind.push(counted(capsules, part));
+  if (iterations > 1) kind.push(counted(iterations, "iteration"));
   const facts = [kind.join(", "), counted(labels.length, "label")].map((fact) => make("span", {}, fact));
   byId("facts").replaceChildren(make("span", { class: "model" }, model.model), ...facts);
   document.title = `${model.model} · routepool`;
-  byId("where-name").textContent = routing ? "Where each word goes" : "What weight each word gets";
+  byId("where-name").textContent = capsules > 1 ? "Where each word goes" : "What weight each word gets";
   setOptions(byId("method"), model.methods.map((name) => [name, name]), settings.method);
   setOptions(byId("label"), [["", ""], ...labels.map((label, place) => [String(place), label])], "");
-  byId("capsules").firstElementChild.textContent = routing ? "Capsule" : "Row";
-  const choices = [null, ...Array(capsules ?? 0).keys()].map(capsuleChoice);
+  byId("capsules").firstElementChild.textContent = part.charAt(0).toUpperCase() + part.slice(1);
+  const choices = [null, ...Array(capsules).keys()].map(capsuleChoice);
   byId("capsules").replaceChildren(byId("capsules").firstElementChild, ...choices);
 }
 
 function capsuleChoice(capsule) {
-  const whose = owner(model.aggregator);
-  const name = capsule === null ? `Every ${whose}` : `${whose} ${capsule + 1}`;
+  const name = capsule === null ? `Every ${model.part}` : `${model.part} ${capsule + 1}`;
   const input = make("input", { type: "radio", name: "capsule", "aria-label": name });
   input.checked = capsule === settings.capsule;
   input.addEventListener("change", () => choose({ capsule }));

@@ -2,7 +2,7 @@
 
 import { make, paint, signed } from "./dom.js";
 import { capsuleColour, strength } from "./colours.js";
-import { largestScore, owner, slicer, strongest, weightsOf } from "./explanation.js";
+import { largestScore, partsOf, slicer, strongest, weightsOf } from "./explanation.js";
 import { inspect, overview } from "./inspector.js";
 import { Routes } from "./routes.js";
 
@@ -13,7 +13,7 @@ const TELLING = 0.2; // scores below this share of the largest get no line: a te
 
 export class Reading {
   constructor(place, inspector) {
-    Object.assign(this, { place, inspector, explanation: null, pinned: null, routes: null, units: new Map() });
+    Object.assign(this, { place, inspector, explanation: null, pinned: null, routes: null, spans: new Map() });
     place.addEventListener("pointerover", (event) => this.look(event.target));
     place.addEventListener("pointerleave", () => this.look(this.pinned));
     place.addEventListener("focusin", (event) => this.look(event.target));
@@ -24,47 +24,47 @@ export class Reading {
 
   show(explanation, settings) {
     Object.assign(this, { explanation, settings, pinned: null, routes: null });
-    this.units.clear();
+    this.spans.clear();
     this.place.replaceChildren();
     this.inspector.replaceChildren();
     delete this.inspector.dataset.tallest;
     if (!explanation) return;
     this.part = slicer(explanation.text);
     const [first, words] = explanation.levels;
-    if (words) this.place.append(...first.units.map((unit, number) => this.sentence(first, unit, number, words)));
-    else this.place.append(this.words(first, first.units, 0));
-    const capsules = first.units[0]?.weights.length ?? 0;
+    if (words) this.place.append(...first.spans.map((span, number) => this.sentence(first, span, number, words)));
+    else this.place.append(this.words(first, first.spans, 0));
+    const capsules = partsOf(first);
     if (!words && capsules > 1 && explanation.text.length < SHORT) {
-      this.routes = new Routes([...this.units], capsules);
+      this.routes = new Routes([...this.spans], capsules);
       this.place.append(this.routes.place);
     }
-    if (!first.units.length) {
+    if (!first.spans.length) {
       this.place.replaceChildren(make("p", { class: "hint" }, "There is no word in this text that could be read."));
     }
     this.paint(settings);
   }
 
-  sentence(level, unit, number, words) {
-    const text = make("span", { class: "unit" }, this.part(unit.start, unit.end));
+  sentence(level, span, number, words) {
+    const text = make("span", { class: "span" }, this.part(span.start, span.end));
     const details = make("details", { class: "sentence" }, make("summary", {}, make("div", {}, text)));
-    const own = words.units.filter((word) => word.parent === number);
-    details.append(this.words(words, own, unit.start, unit.end));
-    details.open = Math.abs(unit.score) === largestScore(level);
-    this.units.set(text, { unit, level, kind: "sentence" });
+    const own = words.spans.filter((word) => word.parent === number);
+    details.append(this.words(words, own, span.start, span.end));
+    details.open = Math.abs(span.score) === largestScore(level);
+    this.spans.set(text, { span, level, kind: "sentence" });
     return details;
   }
 
-  words(level, units, start, end) {
+  words(level, spans, start, end) {
     const size = this.explanation.text.length < SHORT ? "words large" : "words";
     const place = make("div", { class: size, role: "group", "aria-label": "Words; move with the arrow keys" });
     let done = start;
-    for (const unit of units) {
-      const tabindex = unit === units[0] ? 0 : -1;
-      const word = make("span", { class: "unit", role: "button", tabindex, "aria-pressed": false });
-      word.append(this.part(unit.start, unit.end));
-      place.append(this.part(done, unit.start), word);
-      done = unit.end;
-      this.units.set(word, { unit, level, kind: "word" });
+    for (const span of spans) {
+      const tabindex = span === spans[0] ? 0 : -1;
+      const word = make("span", { class: "span", role: "button", tabindex, "aria-pressed": false });
+      word.append(this.part(span.start, span.end));
+      place.append(this.part(done, span.start), word);
+      done = span.end;
+      this.spans.set(word, { span, level, kind: "word" });
     }
     place.append(this.part(done, end)); // without an end: to the end of the text
     return place;
@@ -73,11 +73,11 @@ export class Reading {
   paint(settings) {
     this.settings = settings;
     if (!this.explanation) return;
-    for (const [element, { unit, level }] of this.units) {
+    for (const [element, { span, level }] of this.spans) {
       const { weight, score } = settings.scales[level.name];
       element.classList.remove("goes", "speaks-for", "speaks-against");
-      if (settings.view === "score") paintScore(element, unit, score);
-      else paintWeight(element, weightsOf(unit, settings.round), weight, settings.capsule, this.explanation.aggregator);
+      if (settings.view === "score") paintScore(element, span, score);
+      else paintWeight(element, weightsOf(span, settings.round), weight, settings.capsule, this.explanation.part);
     }
     this.routes?.paint(settings);
     this.look(this.pinned);
@@ -85,8 +85,8 @@ export class Reading {
 
   look(element) {
     this.routes?.look(element ?? this.pinned);
-    const found = this.units.get(element) ?? this.units.get(element?.closest?.("summary")?.querySelector(".unit"));
-    const text = found && this.part(found.unit.start, found.unit.end);
+    const found = this.spans.get(element) ?? this.spans.get(element?.closest?.("summary")?.querySelector(".span"));
+    const text = found && this.part(found.span.start, found.span.end);
     if (found) inspect(this.inspector, this.explanation, found, text, this.settings);
     else if (this.explanation && !this.pinned) overview(this.inspector, this.explanation, this.settings, this.part);
   }
@@ -119,23 +119,23 @@ export class Reading {
   }
 }
 
-function paintWeight(element, weights, [none, most], capsule, aggregator) {
+function paintWeight(element, weights, [none, most], capsule, part) {
   const all = capsule === null && weights.length > 1;
   const shown = all ? strongest(weights) : Math.min(capsule ?? 0, weights.length - 1);
   const share = (weights[shown] - none) / (most - none);
   paint(element, { hue: capsuleColour(shown), strength: strength(share) });
   element.classList.toggle("goes", all && share > TIE);
   element.dataset.capsule = shown + 1;
-  const whose = weights.length > 1 ? `${owner(aggregator)} ${shown + 1}, ` : "";
+  const whose = weights.length > 1 ? `${part} ${shown + 1}, ` : "";
   name(element, `${whose}weight ${weights[shown].toFixed(2)}`);
 }
 
-function paintScore(element, unit, scale) {
-  const share = Math.abs(unit.score) / scale;
-  const side = unit.score < 0 ? "against" : "for";
+function paintScore(element, span, scale) {
+  const share = Math.abs(span.score) / scale;
+  const side = span.score < 0 ? "against" : "for";
   paint(element, { hue: `var(--${side})`, strength: strength(share) });
   if (share >= TELLING) element.classList.add(`speaks-${side}`);
-  name(element, `score ${signed(unit.score)}`);
+  name(element, `score ${signed(span.score)}`);
 }
 
 /** What a screen reader says of a word. */

@@ -10,11 +10,11 @@ const THICKEST = 8;
 const FAINTEST = 0.1; // opacity of a line that is not above the average
 
 export class Routes {
-  /** `words` are pairs of an element and its unit. */
+  /** `words` are pairs of an element and its span. */
   constructor(words, capsules) {
     const numbers = [...Array(capsules).keys()];
     const line = (capsule) => coloured(draw("path"), capsule);
-    this.words = words.map(([element, { unit }]) => ({ element, unit, lines: numbers.map(line) }));
+    this.words = words.map(([element, { span }]) => ({ element, span, lines: numbers.map(line) }));
     this.ends = numbers.map((capsule) => coloured(make("span", { class: "capsule" }, String(capsule + 1)), capsule));
     this.picture = draw("svg");
     this.picture.append(...this.words.flatMap(({ lines }) => lines));
@@ -24,8 +24,8 @@ export class Routes {
   paint({ view, round, capsule, scales }) {
     const [none, most] = scales.words.weight;
     this.place.hidden = view !== "where";
-    for (const { unit, lines } of this.words) {
-      weightsOf(unit, round).forEach((weight, place) => {
+    for (const { span, lines } of this.words) {
+      weightsOf(span, round).forEach((weight, place) => {
         const shown = capsule === null || capsule === place;
         const share = Math.max(FAINTEST, (weight - none) / (most - none));
         lines[place].style.strokeWidth = `${(THICKEST * weight) / most}px`;

@@ -10,13 +10,13 @@ random orders and rare words first from below, leave-one-out and a beam search f
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from routepool.errors import InputError
-from routepool.explaining.methods import METHODS, importance, leave_one_out
+from routepool.explaining.methods import METHODS, Importance, leave_one_out
 from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
 from routepool.explaining.removal import REMOVALS, Variant, logits_without
 from routepool.explaining.subject import Subject
@@ -89,6 +89,31 @@ class _Case(NamedTuple):
     probability: Floats  # (V,) of the label
     decided: NDArray[np.bool_] | NDArray[np.int64]  # (V,) the prediction
 
+    @classmethod
+    def of(cls, subject: Subject, texts: Sequence[str]) -> Self:
+        """Texts with fewer than two words are left out."""
+        encoded = [one for one in subject.encode(texts) if len(one.ids) > 1]
+        if not encoded:
+            raise InputError("an audit needs a text of at least two words, got none")
+        whole = logits_without(subject, [(one, np.ones(len(one.ids), dtype=bool)) for one in encoded], "drop")
+        probabilities = subject.probabilities(whole)
+        targets = probabilities.argmax(1).astype(np.int64)
+        own = probabilities[np.arange(len(targets)), targets]
+        return cls(subject, encoded, targets, own, subject.decided(probabilities, targets))
+
+
+class _Orders(NamedTuple):
+    """Orders for removing words and for keeping them: one or several of every text, for every share."""
+
+    to_remove: list[list[list[Order]]]
+    to_keep: list[list[list[Order]]]
+
+    @classmethod
+    def alike(cls, *orders: list[Order]) -> Self:
+        """The same whatever is removed or kept, and for every share."""
+        same = [[[order] * len(SHARES) for order in of_texts] for of_texts in orders]
+        return cls(same, same)
+
 
 def audit(
     subject: Subject,
@@ -108,73 +133,42 @@ def audit(
         removals: how words are taken away.
         random_orders: shuffles of each text, whose mean is the floor.
         search: with the beam search, which takes most of the time.
-
-    >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
-    >>> tokenizer, small = Tokenizer.build(["a good film"]), ModelConfig(embedding_size=4, hidden_size=4)
-    >>> model = Classifier.build(small, vocabulary_size=len(tokenizer.words), classes=2)
-    >>> subject = Subject(model=model, tokenizer=tokenizer, labels=("neg", "pos"))
-    >>> found = audit(subject, ["A good film"], methods=["gradient"], removals=["drop"], random_orders=2)
-    >>> [row.order for row in found.rows]
-    ['random', 'gradient', 'rare words first', 'leave-one-out', 'search']
     """
-    case = _case(subject, [one for one in subject.encode(texts) if len(one.ids) > 1])
-    names = list(METHODS.names() if methods is None else methods)
-    own = {
-        name: [by_score(found.words) for found in importance(subject, case.encoded, case.targets, method=name)]
-        for name in names
-        if name != LEAVE_ONE_OUT
-    }
-    if isinstance(subject.tokenizer, Tokenizer):  # pieces of a pre-trained encoder have no counts
-        own[RARE] = by_rarity(case.encoded, subject.tokenizer)
+    case = _Case.of(subject, texts)
+    own = _own_orders(case, METHODS.names() if methods is None else methods)
+    shuffled = _Orders.alike(*(at_random(case.encoded, seed) for seed in range(random_orders)))
     empty_loss, rows = {}, []
     for removal in removals:
         nothing = [(one, np.zeros(len(one.ids), dtype=bool)) for one in case.encoded]
         lost, _ = _lost(case, nothing, removal, 1)
         empty_loss[removal] = float(lost.mean())
-        shuffles = [_alike(at_random(case.encoded, seed)) for seed in range(random_orders)]
-        orders = {RANDOM: _Orders(shuffles, shuffles)}
-        orders |= {name: _Orders([_alike(of_texts)], [_alike(of_texts)]) for name, of_texts in own.items()}
-        left_out = leave_one_out(subject, case.encoded, case.targets, removal=removal)
-        best = [by_score(found.words) for found in left_out]
-        orders[LEAVE_ONE_OUT] = _Orders([_alike(best)], [_alike(best)])
+        best = _by_scores(leave_one_out(subject, case.encoded, case.targets, removal=removal))
+        orders = {RANDOM: shuffled, **{name: _Orders.alike(of_texts) for name, of_texts in own.items()}}
+        orders[LEAVE_ONE_OUT] = _Orders.alike(best)
         if search:
             orders[SEARCH] = _Orders(*([_searched(case, best, removal, keep, own)] for keep in (False, True)))
         rows += [_row(case, name, removal, some, lost[:, 0]) for name, some in orders.items()]
     return Audit(len(case.encoded), SHARES, empty_loss, tuple(rows))
 
 
-class _Orders(NamedTuple):
-    """Orders for removing words and for keeping them: one or several of every text, for every share."""
+def _own_orders(case: _Case, methods: Sequence[str]) -> dict[str, list[Order]]:
+    """The orders that do not depend on how words are removed: of the methods, and rare words first."""
+    own = {
+        name: _by_scores(METHODS[name](case.subject, case.encoded, case.targets))
+        for name in methods
+        if name != LEAVE_ONE_OUT
+    }
+    if isinstance(case.subject.tokenizer, Tokenizer):  # pieces of a pre-trained encoder have no counts
+        own[RARE] = by_rarity(case.encoded, case.subject.tokenizer)
+    return own
 
-    to_remove: list[list[list[Order]]]
-    to_keep: list[list[list[Order]]]
 
-
-def _alike(orders: list[Order]) -> list[list[Order]]:
-    """The same order for every share."""
-    return [[order] * len(SHARES) for order in orders]
+def _by_scores(found: Sequence[Importance]) -> list[Order]:
+    return [by_score(one.words) for one in found]
 
 
 def _sizes(words: int) -> list[int]:
     return [max(1, round(share * words)) for share in SHARES]
-
-
-def _case(subject: Subject, encoded: list[Encoded]) -> _Case:
-    if not encoded:
-        raise InputError("an audit needs a text of at least two words, got none")
-    whole = logits_without(subject, [(one, np.ones(len(one.ids), dtype=bool)) for one in encoded], "drop")
-    shares = subject.probabilities(whole)
-    targets = shares.argmax(1).astype(np.int64)
-    places = np.arange(len(targets))
-    return _Case(subject, encoded, targets, shares[places, targets], _decided(subject, shares, targets))
-
-
-def _decided(subject: Subject, shares: Floats, targets: NDArray[np.int64]) -> Any:
-    if not subject.multi_label:
-        return shares.argmax(1)
-    thresholds = np.asarray(subject.thresholds or [0.5] * len(subject.labels))
-    return shares[np.arange(len(targets)), targets] >= thresholds[targets]
 
 
 def _searched(
@@ -218,10 +212,10 @@ def _measured(case: _Case, orders: list[list[Order]], removal: str, *, keep: boo
 
 def _lost(case: _Case, variants: Sequence[Variant], removal: str, each: int) -> tuple[Floats, Floats]:
     """Loss of the label's probability and change of the prediction, (V, each), for so many variants of each text."""
-    shares = case.subject.probabilities(logits_without(case.subject, variants, removal))
+    probabilities = case.subject.probabilities(logits_without(case.subject, variants, removal))
     targets = np.repeat(case.targets, each)
-    lost = np.repeat(case.probability, each) - shares[np.arange(len(targets)), targets]
-    changed = _decided(case.subject, shares, targets) != np.repeat(case.decided, each)
+    lost = np.repeat(case.probability, each) - probabilities[np.arange(len(targets)), targets]
+    changed = case.subject.decided(probabilities, targets) != np.repeat(case.decided, each)
     return lost.reshape(-1, each), changed.reshape(-1, each).astype(np.float64)
 
 

@@ -113,8 +113,10 @@ class ModelDescription(BaseModel):
     labels: list[str]
     multi_label: bool
     aggregator: str
-    capsules: int
-    iterations: int | None
+    capsules: int = Field(description="Parts of equal size that the vector is made of, whatever they are called.")
+    part: str = Field(description="What one of them is called, such as capsule.")
+    share_of: str = Field(description="The weights are shares of a word over the parts, of the text, or of nothing.")
+    iterations: int
     depth: int
     methods: list[str]
     default_method: str

@@ -1,0 +1,30 @@
+r"""Text from anywhere as it can be shown anywhere: on a terminal, a page, a picture, in a card.
+
+A file, a path or a label may hold control characters, which a terminal obeys, or half a surrogate pair, which has no
+UTF-8 form.
+"""
+
+_JOINERS = "\u200c\u200d"  # in Persian words and emoji families
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    r"""Text without what cannot be shown: white space is a space, anything else a replacement character.
+
+    Args:
+        text: from anywhere.
+        keep: characters that stay, such as line feeds.
+
+    >>> printable("row\t3:\x1b[31mred\ud800"), printable("two\nlines", keep="\n")
+    ('row 3:\ufffd[31mred\ufffd', 'two\nlines')
+    """
+    kept = keep + _JOINERS
+    return "".join(one if one.isprintable() or one in kept else " " if one.isspace() else "\ufffd" for one in text)
+
+
+def one_line(text: object) -> str:
+    r"""A value on one line.
+
+    >>> one_line("row 3:\n\x1b[31mred")
+    'row 3: \ufffd[31mred'
+    """
+    return printable(" ".join(str(text).splitlines()))
