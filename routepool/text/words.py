@@ -16,9 +16,9 @@ from unicodedata import category
 
 import numpy as np
 import tokenizers
-from numpy.typing import NDArray
 from tokenizers import Regex, models, normalizers, pre_tokenizers
 
+from routepool.arrays import Flags, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text.sentences import clean, parts_of, sentences_of
@@ -47,8 +47,6 @@ _CASES = (
 _SPLITS = {"words": "|".join(_CASES), "spaces": r"\S+"}
 _LONGEST = 200  # characters of a word of the vocabulary
 _GROUP = 1000  # texts encoded at once: an encoding weighs a hundred bytes a word until it becomes arrays
-
-Integers = NDArray[np.int32]
 
 
 class Encoded(NamedTuple):
@@ -111,7 +109,7 @@ class TextReader:
         return UNKNOWN
 
     @cached_property
-    def _is_known(self) -> NDArray[np.bool_]:
+    def _is_known(self) -> Flags:
         known = np.array([any(category(one)[0] != "P" for one in word) for word in self.words])
         if self.unknown is not None:
             known[self.unknown] = False

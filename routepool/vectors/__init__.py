@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats32, Integers
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
-from routepool.vectors.arrays import Floats
 from routepool.vectors.parsing import FileSource
-
-Known = NDArray[np.bool_]
 
 _PACKAGE = "wordllama"  # a registered source, named as the package it reads
 _BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
@@ -36,7 +33,7 @@ class Source(Protocol):
     def frequent(self, limit: int) -> list[str]:
         """At most `limit` words of this source, the most frequent first."""
 
-    def lookup(self, words: Sequence[str]) -> tuple[Floats, Known]:
+    def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, D), and which words it has (N,); the other rows are zeros."""
 
 
@@ -73,8 +70,8 @@ class Vectors(NamedTuple):
         coverage: one for each source.
     """
 
-    table: Floats
-    known: Known
+    table: Floats32
+    known: Flags
     coverage: tuple[Coverage, ...]
 
 
@@ -156,6 +153,6 @@ def _file(part: str, cache: Path | None) -> Source:
     return source
 
 
-def _coverage(name: str, known: Known, seen: NDArray[np.int_]) -> Coverage:
+def _coverage(name: str, known: Flags, seen: Integers) -> Coverage:
     counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
     return Coverage(name, *map(int, counted))

@@ -7,14 +7,13 @@ from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError  # noqa: N812 - a class with a small name
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from routepool.arrays import Floats32
 from routepool.errors import InputError
 from routepool.files.compression import SwollenError, check_swelling
 
-Floats = NDArray[np.float32]
-Block = tuple[list[str], Floats]
+Block = tuple[list[str], Floats32]
 
 NAMES = ("vectors", "words_utf8")
 _ROWS = 10_000  # converted at once

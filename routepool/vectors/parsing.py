@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError, listed
 from routepool.files.compression import SwollenError, check_swelling, unpacked
 from routepool.vectors import arrays, parsed
-from routepool.vectors.arrays import Block, Floats
+from routepool.vectors.arrays import Block
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class FileSource:
         words = chain.from_iterable(names for names, _ in self._blocks())
         return list(dict.fromkeys(islice(words, limit)))
 
-    def lookup(self, words: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, D), and which words the file has (N,)."""
         rows = {word: row for row, word in enumerate(dict.fromkeys(words))}
         known = np.zeros(len(rows), dtype=bool)

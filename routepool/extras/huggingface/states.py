@@ -20,6 +20,7 @@ import torch
 import transformers
 from torch import Tensor
 
+from routepool.arrays import Floats32
 from routepool.files.caching import default_folder
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class StatesCache:
         self._write(self.folder / digest.hexdigest(), digest.digest(), states)
         return states
 
-    def _read(self, path: Path, key: bytes, length: int) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    def _read(self, path: Path, key: bytes, length: int) -> Floats32 | None:
         try:
             content = path.read_bytes()
         except OSError:
