@@ -13,7 +13,7 @@ from routepool.datasets.reading import Example, ReadOptions, Skipped, read
 from routepool.datasets.records import Kind
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
-from routepool.files.caching import digest_of
+from routepool.files.disk import digest_of
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 

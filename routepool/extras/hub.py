@@ -8,9 +8,8 @@ from pathlib import Path
 from huggingface_hub import HfApi, errors, snapshot_download
 
 from routepool.errors import InputError
-from routepool.persistence.folder import CARD, NEEDED
+from routepool.persistence.folder import CARD, MANIFEST, NEEDED
 from routepool.persistence.hubs import HUBS, Token
-from routepool.persistence.manifest import MANIFEST
 
 LIBRARY = "routepool"
 

@@ -1,7 +1,6 @@
 """Checkpoints: each a new folder that appears complete or not at all, so the one before is there until it does."""
 
 import logging
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ from torch import Tensor
 
 from routepool.checks import at_least
 from routepool.errors import InputError
-from routepool.files.disk import parse_json, sync_folder, temporary, to_json, write_file, writing
-from routepool.persistence.manifest import MANIFEST, read_entry, read_manifest, seal
+from routepool.files.disk import parse_json, sync_folder, to_json, writing
+from routepool.persistence.folder import MANIFEST, Folder, read_entry, read_manifest, temporary
+from routepool.persistence.saving import seal, write_file
 from routepool.persistence.tensors import parse, stream
 
 logger = logging.getLogger(__name__)
@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 CHECKPOINTS, STATE, TENSORS = "checkpoints", "state.json", "tensors.safetensors"
 _NAME = re.compile(r"(\d{6,})(-step-\d+)?")
 _TEMPORARY = re.compile(rf"\.{_NAME.pattern}\.new")
-
-Folder = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 r"""Pre-trained word vectors: a table with one row for each word of a vocabulary, from files and installed packages.
 
 A spec is a file's path or a registered name, or several joined by commas: their vectors are joined too. A registered
-name wins over a file of that name; write `./name` for the file. The formats are described in `files`.
+name wins over a file of that name; write `./name` for the file. The formats are described in `word_files`.
 
 Words of the Stanford treebanks are looked up in their plain form: `-lrb-` as `(`, `\/` as `/`; so is a curly
 apostrophe. Rows of words that no source has are zeros and not `known`: what to put there is the embedding's choice.
@@ -19,13 +19,13 @@ from routepool.arrays import Flags, Floats32, Integers
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 _PACKAGE = "wordllama"  # a registered source, named as the package it reads
 _BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 
 
-class Source(Protocol):
+class VectorSource(Protocol):
     """Anything that has vectors for words."""
 
     name: str
@@ -37,7 +37,7 @@ class Source(Protocol):
         """One row for each word (N, D), and which words it has (N,); the other rows are zeros."""
 
 
-SOURCES: Registry[Callable[[], Source]] = Registry(
+SOURCES: Registry[Callable[[], VectorSource]] = Registry(
     "source of vectors", extras={"wordllama": Extra("routepool.extras.wordllama_vectors", "vectors")}
 )
 
@@ -82,7 +82,7 @@ def load(spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None
         spec: files and names, see above.
         words: the vocabulary; the rows for padding and unknown words are zeros.
         counts: how often each word was seen. Words seen 0 times do not enter the coverage.
-        cache: folder for parsed text files, see `files`.
+        cache: folder for parsed text files, see `tables`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +117,7 @@ def frequent(spec: str, limit: int, *, cache: Path | None = None) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(lists)))[:limit]
 
 
-def sources(spec: str, *, cache: Path | None = None) -> list[Source]:
+def sources(spec: str, *, cache: Path | None = None) -> list[VectorSource]:
     """Open what a spec names.
 
     >>> sources("glove.zip,wordlama")
@@ -145,7 +145,7 @@ def plain_form(word: str) -> str:
     return _BRACKETS.get(word.lower(), escapes_undone)
 
 
-def _file(part: str, cache: Path | None) -> Source:
+def _file(part: str, cache: Path | None) -> VectorSource:
     source = FileSource(part, cache=cache)
     if not source.path.is_file():
         what = "is a folder" if source.path.is_dir() else "no such file"

@@ -17,7 +17,7 @@ import pytest
 
 from routepool.datasets import Example, load, natural_order, read, split
 from routepool.errors import InputError, unknown
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 PROGRAMME = Path(__file__).parents[1] / "programmes" / "bad_files.py"
 SECONDS, MEGABYTES = 1.0, 200.0

@@ -16,7 +16,7 @@ from torch import Tensor
 from routepool.errors import InputError
 from routepool.layers.aggregation import Aggregator
 from routepool.model import Classifier
-from routepool.persistence import SavedModel, check_free, description, load, manifest, save
+from routepool.persistence import SavedModel, check_free, description, folder, load, save, saving
 from routepool.persistence.description import Values
 from routepool.settings import AGGREGATORS, ModelConfig, change
 
@@ -199,7 +199,7 @@ def test_an_older_version_is_migrated_and_a_newer_one_names_the_remedy(
         assert values["format_version"] == 1
         return {**values, "labels": [label.upper() for label in values["labels"]]}
 
-    for module in (manifest, description):
+    for module in (description, folder, saving):
         monkeypatch.setattr(module, "FORMAT_VERSION", 2)
     monkeypatch.setattr(description, "MIGRATIONS", {1: rename})
     assert load(VERSION_1).labels == ("COLD", "WARM")

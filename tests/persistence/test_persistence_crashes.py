@@ -198,7 +198,7 @@ def test_an_interruption_while_writing_leaves_the_old_model_and_no_litter(
     def interrupted(handle: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("routepool.persistence.folder.seal", interrupted)
+    monkeypatch.setattr("routepool.persistence.saving.seal", interrupted)
     with pytest.raises(KeyboardInterrupt):
         save(tmp_path, NEW, card={}, force=True)
     assert torch.equal(logits(load(tmp_path)), logits(OLD))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support.model_folders import change_config, change_model_config, change_tensors, logits, reseal, tiny_model
 
 from routepool.errors import InputError, MissingPackageError
-from routepool.files.disk import Entry
 from routepool.persistence import load, save
-from routepool.persistence.manifest import seal
+from routepool.persistence.folder import Entry
+from routepool.persistence.saving import seal
 from routepool.registry import Extra
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "manifest.json", "README.md")

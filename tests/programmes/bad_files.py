@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from routepool.datasets import load
 from routepool.errors import InputError
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 
 def read(path: Path) -> str:

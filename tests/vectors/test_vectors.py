@@ -19,7 +19,7 @@ from routepool import vectors
 from routepool.errors import InputError, MissingPackageError
 from routepool.registry import Extra, Registry
 from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Tokenizer
-from routepool.vectors import parsing
+from routepool.vectors import word_files
 
 HAS_WORDLLAMA = importlib.util.find_spec("wordllama") is not None
 needs_wordllama = pytest.mark.skipif(not HAS_WORDLLAMA, reason='needs pip install "routepool[vectors]"')
@@ -45,7 +45,7 @@ def test_a_file_is_parsed_once_wherever_it_lies(tmp_path: Path, cache: Path, mon
     vectors.load(written(tmp_path / "a.txt", GLOVE), WORDS)
     assert [path.suffix for path in cached_files(cache)] == [".safetensors"]
     assert load_file(cached_files(cache)[0])["vectors"].shape == (5, 2)
-    monkeypatch.setattr(parsing, "parse", None)
+    monkeypatch.setattr(word_files, "parse", None)
     assert vectors.load(written(tmp_path / "moved.txt", GLOVE), WORDS).table.tolist() == ROWS
 
 

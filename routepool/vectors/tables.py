@@ -1,8 +1,16 @@
-"""Vectors kept as arrays, `.npz` and `.safetensors`: `vectors` (rows, size) and `words_utf8`, joined by newlines."""
+"""Vectors as arrays, `.npz` and `.safetensors`: `vectors` (rows, size) and `words_utf8`, joined by newlines.
 
+Text files of vectors are parsed once: after that they are read from such a file in the cache folder, under the SHA-256
+of the source's content (a second for each gigabyte or two). So a moved or touched source is not parsed again and a
+changed one always is. A cache that is not what was written is made again (`routepool.files.caching`); one that cannot
+be written costs a warning and the time to parse.
+"""
+
+import hashlib
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError  # noqa: N812 - a class with a small name
 
@@ -11,12 +19,19 @@ from safetensors import SafetensorError, safe_open
 
 from routepool.arrays import Floats32
 from routepool.errors import InputError
+from routepool.files.caching import default_folder, find, keep
 from routepool.files.compression import SwollenError, check_swelling
+from routepool.files.disk import digest_of
+from routepool.files.headers import Promise, header_of
+
+logger = logging.getLogger(__name__)
 
 Block = tuple[list[str], Floats32]
 
 NAMES = ("vectors", "words_utf8")
 _ROWS = 10_000  # converted at once
+_LAYOUT = "vectors-2"  # of the cache: to be counted up when the rules of parsing or of naming change
+_HEADER = 512  # bytes kept free for the header, which is known only after the last row
 _DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, MemoryError, BadZipFile, ZlibError, SafetensorError)
 
 
@@ -40,6 +55,47 @@ def read_safetensors(path: Path) -> Iterator[Block]:
         return file.get_slice(NAMES[0]), file.get_tensor(NAMES[1])
 
     return _read(path, open_safetensors)
+
+
+def cached(
+    source: Path, member: str, parse: Callable[[], Iterator[Block]], *, folder: Path | None = None
+) -> Iterator[Block]:
+    """The rows of a text file, from the cache where it has them, else parsed and put there."""
+    folder = (folder or default_folder()) / _LAYOUT
+    key = _key(source, member)
+    file = find(folder, key)
+    if file is None:
+        try:
+            file = keep(folder, key, lambda output: _write(output, parse()))
+        except OSError as error:
+            logger.warning("%s: not cached, it will be parsed each time (%s)", source, error)
+            return parse()
+    return read_safetensors(file)
+
+
+def _key(source: Path, member: str) -> str:
+    try:
+        content = digest_of(source)
+    except OSError as error:
+        raise InputError(f"{source}: cannot be read ({error}); correct the path or the permissions") from error
+    return hashlib.sha256(f"{content} {member}".encode()).hexdigest() if member else content
+
+
+def _write(output: BinaryIO, blocks: Iterator[Block]) -> None:
+    output.write(_header(0, 0, 0))
+    words, rows, size = bytearray(), 0, 0
+    for names, values in blocks:
+        output.write(values.astype("<f4").tobytes())
+        words += "".join(f"{name}\n" for name in names).encode()
+        rows, size = rows + len(names), values.shape[1]
+    output.write(words[:-1])
+    output.seek(0)
+    output.write(_header(rows, size, len(words) - 1))
+
+
+def _header(rows: int, size: int, letters: int) -> bytes:
+    promises = (Promise("F32", (rows, size)), Promise("U8", (letters,)))
+    return header_of(dict(zip(NAMES, promises, strict=True)), length=_HEADER)
 
 
 def _read(path: Path, opener: Callable[[], tuple[Any, Any]]) -> Iterator[Block]:

@@ -2,7 +2,7 @@
 
 - Text, as GloVe, word2vec and fastText write it: a word and its numbers on a line, with or without a first line
   "rows size"; plain, `.gz`, or a member of a `.zip` (`glove.6B.zip:glove.6B.100d.txt`, or the zip alone where it holds
-  one file). Parsed once, see `cache`.
+  one file). Parsed once, see `tables`.
 - `.npz` and `.safetensors` with `vectors` (rows, size) and `words_utf8`, the words joined by newlines, as bytes.
 
 Rules for text: UTF-8, fields separated by blanks. The first line sets the size, and each line's last fields are its
@@ -28,8 +28,7 @@ import numpy as np
 from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError, listed
 from routepool.files.compression import SwollenError, check_swelling, unpacked
-from routepool.vectors import arrays, parsed
-from routepool.vectors.arrays import Block
+from routepool.vectors.tables import Block, cached, read_npz, read_safetensors
 
 logger = logging.getLogger(__name__)
 
@@ -75,11 +74,11 @@ class FileSource:
         return table[order], known[order]
 
     def _blocks(self) -> Iterator[Block]:
-        readers = {".npz": arrays.read_npz, ".safetensors": arrays.read_safetensors}
+        readers = {".npz": read_npz, ".safetensors": read_safetensors}
         reader = readers.get(self.path.suffix.lower())
         if reader:
             return reader(self.path)
-        return parsed.cached(self.path, self.member, lambda: parse(self.path, self.member), folder=self._cache)
+        return cached(self.path, self.member, lambda: parse(self.path, self.member), folder=self._cache)
 
 
 def parse(path: Path, member: str = "") -> Iterator[Block]:
