@@ -21,7 +21,7 @@ from tokenizers import Regex, models, normalizers, pre_tokenizers
 from routepool.arrays import Flags, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
-from routepool.text.sentences import clean, parts_of, sentences_of
+from routepool.text.sentences import clean, sentences_of
 
 PAD, UNKNOWN = 0, 1
 SPECIAL_WORDS = ("[no word]", "[unknown word]")  # the space keeps them apart from every word of a text
@@ -120,8 +120,8 @@ class TextReader:
         return None
 
     def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [sentences_of(text, self.config, depth) for text in map(clean, texts)]
-        parts = [parts_of(start, piece) for text in pieces for start, piece in text]
+        sentences = [sentences_of(text, self.config, depth) for text in texts]
+        parts = list(chain.from_iterable(sentences))
         read = list(chain.from_iterable(parts))
         encodings = self._engine.encode_batch([part for _, part in read], add_special_tokens=False)
         of_parts = np.array([len(each) for each in encodings], dtype=np.int32)
@@ -137,11 +137,11 @@ class TextReader:
         firsts = np.cumsum([0, *map(len, parts)])[:-1]
         lengths = np.add.reduceat(of_parts, firsts, dtype=np.int32) if parts else of_parts
         end = 0
-        for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
+        for of_text in np.split(lengths, np.cumsum([len(text) for text in sentences])[:-1]):
             start, end = end, end + int(of_text.sum())
-            sentences = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
+            kept = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
             here = None if words is None else words[start:end] - words[start : start + 1].sum()
-            yield self._cut(ids[start:end], spans[start:end], sentences, here)
+            yield self._cut(ids[start:end], spans[start:end], kept, here)
 
     def _cut(self, ids: Integers, spans: Integers, lengths: Integers, words: Integers | None) -> Encoded:
         most = min(self.config.max_words or len(ids), len(ids))  # the setting alone may not fit 32 bits
@@ -250,10 +250,9 @@ def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
     """
     split = _splitter(config)
     counts: Counter[str] = Counter()
-    for text in map(clean, texts):
-        for start, piece in sentences_of(text, config, 1):
-            for _, part in parts_of(start, piece):
-                counts.update(split(part))
+    for text in texts:
+        for _, part in chain.from_iterable(sentences_of(text, config, 1)):
+            counts.update(split(part))
     return counts
 
 
