@@ -13,7 +13,7 @@ from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.cli.streaming import check_out, new_file, read_for
 from routepool.datasets import Dataset, Example
-from routepool.datasets.suffixes import looks_like_data
+from routepool.datasets.sources import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw

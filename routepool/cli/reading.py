@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self, cast
 from routepool.cli import screen
 from routepool.cli.notices import list_skipped
 from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
-from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
+from routepool.datasets.sources import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
 
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training

@@ -34,10 +34,9 @@ to is limited (`routepool.files.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv
-from routepool.datasets.columns import Columns
 from routepool.datasets.loading import Dataset, check_trainable, load, natural_order
 from routepool.datasets.named import NAMED, Parts, load_named
-from routepool.datasets.reading import Example, Reader, ReadOptions, Skipped, read
+from routepool.datasets.reading import Columns, Example, Reader, ReadOptions, Skipped, read
 from routepool.datasets.records import FORMATS, Kind
 from routepool.datasets.splits import Split, split
 

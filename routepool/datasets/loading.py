@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
-from routepool.datasets.columns import Columns
-from routepool.datasets.reading import Example, ReadOptions, Skipped, read
+from routepool.datasets.reading import Columns, Example, ReadOptions, Skipped, read
 from routepool.datasets.records import Kind
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
