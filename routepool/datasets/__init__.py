@@ -34,28 +34,17 @@ to is limited (`routepool.files.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv
-from routepool.datasets.loading import Dataset, check_trainable, load, natural_order
-from routepool.datasets.named import NAMED, Parts, load_named
-from routepool.datasets.reading import Columns, Example, Reader, ReadOptions, Skipped, read
-from routepool.datasets.records import FORMATS, Kind
-from routepool.datasets.splits import Split, split
-
-__all__ = [
-    "FORMATS",
-    "NAMED",
-    "Columns",
-    "Dataset",
-    "Example",
-    "Kind",
-    "Parts",
-    "ReadOptions",
-    "Reader",
-    "Skipped",
-    "Split",
-    "check_trainable",
-    "load",
-    "load_named",
-    "natural_order",
-    "read",
-    "split",
-]
+from routepool.datasets.loading import Dataset as Dataset
+from routepool.datasets.loading import check_trainable as check_trainable
+from routepool.datasets.loading import load as load
+from routepool.datasets.loading import natural_order as natural_order
+from routepool.datasets.named import NAMED as NAMED
+from routepool.datasets.named import Parts as Parts
+from routepool.datasets.named import load_named as load_named
+from routepool.datasets.reading import Example as Example
+from routepool.datasets.reading import Reader as Reader
+from routepool.datasets.reading import ReadOptions as ReadOptions
+from routepool.datasets.reading import Skipped as Skipped
+from routepool.datasets.reading import read as read
+from routepool.datasets.records import Kind as Kind
+from routepool.datasets.splits import split as split

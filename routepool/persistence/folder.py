@@ -166,8 +166,8 @@ def _place_of(folder: Path, entry: Entry) -> Path:
     return places[0]
 
 
-def _check_version(path: Path, version: Any) -> int:
-    """The version of a file's format, if this routepool can read it."""
+def _check_version(path: Path, version: Any) -> None:
+    """Refuse a version of a file's format that this routepool cannot read."""
     if type(version) is not int or version < 1:
         raise InputError(f"{path}: wanted a format_version from 1 to {FORMAT_VERSION}, got {version!r:.80}")
     if version > FORMAT_VERSION:
@@ -175,7 +175,6 @@ def _check_version(path: Path, version: Any) -> int:
             f"{path}: made by a newer routepool (format {version}, this one reads up to {FORMAT_VERSION}): upgrade, "
             "pip install -U routepool"
         )
-    return version
 
 
 def digest_of_table(values: Mapping[str, Any]) -> str:
@@ -210,7 +209,14 @@ def _places(folder: Path, entry: Entry) -> list[Path]:
 
 def _refusal(folder: Path, entry: Entry) -> InputError:
     path = folder / entry.name
-    return InputError(f"{path}: {_difference(path, entry)}; copy the folder again or train again")
+    size = _size(path)
+    if size is None:
+        what = "the file is missing or cannot be read"
+    elif size != entry.size:
+        what = f"wanted {entry.size} bytes, got {size}"
+    else:
+        what = f"the file is damaged, its SHA-256 is not the {entry.sha256[:12]}... of {MANIFEST}"
+    return InputError(f"{path}: {what}; copy the folder again or train again")
 
 
 def _size(path: Path) -> int | None:
@@ -218,15 +224,6 @@ def _size(path: Path) -> int | None:
         return path.stat().st_size
     except OSError:
         return None
-
-
-def _difference(path: Path, entry: Entry) -> str:
-    size = _size(path)
-    if size is None:
-        return "the file is missing or cannot be read"
-    if size != entry.size:
-        return f"wanted {entry.size} bytes, got {size}"
-    return f"the file is damaged, its SHA-256 is not the {entry.sha256[:12]}... of {MANIFEST}"
 
 
 def temporary(path: Path) -> Path:

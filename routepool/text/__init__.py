@@ -1,30 +1,20 @@
 """Text -> sentences -> tokens with their places in the text, and the vocabulary."""
 
-from routepool.text.charsmap import is_charsmap
-from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
-from routepool.text.sentences import LONGEST_WORD, is_document
-from routepool.text.unread import NAMED, Reading, Truncation, Unread, reading_of, warn
-from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
-
-__all__ = [
-    "LONGEST_WORD",
-    "NAMED",
-    "PAD",
-    "SPECIAL_WORDS",
-    "UNKNOWN",
-    "Encoded",
-    "PieceTokenizer",
-    "Reading",
-    "TextReader",
-    "Tokenizer",
-    "Truncation",
-    "Unread",
-    "Words",
-    "count_words",
-    "is_charsmap",
-    "is_document",
-    "read_tokenizer",
-    "reading_of",
-    "warn",
-    "words_of",
-]
+from routepool.text.pieces import PieceTokenizer as PieceTokenizer
+from routepool.text.pieces import Words as Words
+from routepool.text.pieces import read_tokenizer as read_tokenizer
+from routepool.text.pieces import words_of as words_of
+from routepool.text.sentences import is_document as is_document
+from routepool.text.unread import NAMED as NAMED
+from routepool.text.unread import Reading as Reading
+from routepool.text.unread import Truncation as Truncation
+from routepool.text.unread import Unread as Unread
+from routepool.text.unread import reading_of as reading_of
+from routepool.text.unread import warn as warn
+from routepool.text.words import PAD as PAD
+from routepool.text.words import SPECIAL_WORDS as SPECIAL_WORDS
+from routepool.text.words import UNKNOWN as UNKNOWN
+from routepool.text.words import Encoded as Encoded
+from routepool.text.words import TextReader as TextReader
+from routepool.text.words import Tokenizer as Tokenizer
+from routepool.text.words import count_words as count_words

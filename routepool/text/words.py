@@ -218,16 +218,6 @@ class Tokenizer(TextReader):
         return json.dumps(content, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, content: str | bytes) -> Self:
-        """Read what `to_json` wrote.
-
-        >>> tokenizer = Tokenizer.build(["It works."])
-        >>> Tokenizer.from_json(tokenizer.to_json()) == tokenizer
-        True
-        """
-        return cls.from_values(parsed(content))
-
-    @classmethod
     def from_values(cls, values: Any, *, rows: int | None = None) -> Self:
         """Read what `to_json` wrote, parsed; the words must be those of a table of so many rows."""
         settings, words, counts = _checked(values, rows)

@@ -27,8 +27,7 @@ from support.cards import CARD, HOSTILE  # noqa: E402
 from routepool.errors import InputError  # noqa: E402
 from routepool.extras import hub as extra  # noqa: E402
 from routepool.persistence import save  # noqa: E402
-from routepool.persistence.card import render  # noqa: E402
-from routepool.persistence.metadata import one_line  # noqa: E402
+from routepool.persistence.card import one_line, render  # noqa: E402
 from routepool.scoring.predictor import Predictor, load, of_saved  # noqa: E402
 from routepool.settings import ModelConfig, TextConfig  # noqa: E402
 from routepool.text import Tokenizer  # noqa: E402
