@@ -6,7 +6,7 @@
 A row is the 1-based line on which a record starts, the number an editor shows; an error adds the record's number
 where texts with newlines or blank lines make the two drift apart. In Parquet a row is the record's number.
 
-Formats, by suffix or by name; any may be compressed (.gz, .bz2, .xz, told by their first bytes):
+Formats, by suffix or by name; any may be compressed (.gz, .bz2, .xz, known by their first bytes):
 
 - csv: quoted as in RFC 4180; another delimiter than the comma is taken from a header that names known columns.
 - tsv: tabs, no quoting. A TSV with quoted fields is read with `format="csv"`.
@@ -20,9 +20,9 @@ Header: the first row of a csv or tsv file is one if columns are asked for by na
 (text, review, label, stars, ...), or if it has several cells, all of one to three words, none a number, that do not
 come again in their column in the next 100 rows. Otherwise the columns are numbered from 1. `header` overrules.
 
-Encoding: UTF-8 unless told; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are strings, spaces
-around them dropped; an absent one is an error, or the empty set where several are allowed. An empty text is legal for
-prediction. Blank lines are no records, except in `lines`.
+Encoding: UTF-8, or the one that is named; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are
+strings, spaces around them dropped; an absent one is an error, or the empty set where several are allowed. An empty
+text is legal for prediction. Blank lines are no records, except in `lines`.
 
 Rows that cannot be used: where labels are wanted a row whose text is empty is left out, and so is one that repeats
 the header, as where files were joined; both are counted and listed. Any other such row raises. With `on_error="stop"`

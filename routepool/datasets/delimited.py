@@ -1,4 +1,4 @@
-"""CSV and TSV lines -> records: quotes, headers told from data, rows of the wrong width."""
+"""CSV and TSV lines -> records: quotes, headers known from data, rows of the wrong width."""
 
 import csv
 import re

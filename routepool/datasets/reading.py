@@ -35,7 +35,7 @@ class ReadOptions(TypedDict, total=False):
     format: str | None  # csv, tsv, jsonl, fasttext, lines, parquet, tang; else by the file's suffix
     text_column: str | None  # a name, or a number from 1 where there is no header
     label_column: str | None
-    header: bool | None  # else told from the data
+    header: bool | None  # else seen in the data
     delimiter: str | None  # else a comma, or what the header shows
     encoding: str  # utf-8; a byte order mark in the file wins
     labels: bool  # True; False for prediction

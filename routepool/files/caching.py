@@ -20,7 +20,7 @@ _NAME = re.compile(r"\.([0-9a-f]{64})\.safetensors")
 
 
 def default_folder() -> Path:
-    """Where things are kept unless told otherwise."""
+    """Where things are kept if no other folder is named."""
     chosen = os.environ.get(ENVIRONMENT)
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "routepool"
 

@@ -30,7 +30,7 @@ def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     # A name of its own: processes and threads that write the same file do not meet.
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        with new_file(part, sync=sync) as file:
+        with fresh_file(part, sync=sync) as file:
             yield file
         part.replace(path)
     finally:
@@ -38,7 +38,7 @@ def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+def fresh_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """A file that must not exist, so that nothing is written through a link; when it is closed it is on the disk."""
     with path.open("xb") as file:
         yield file

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from routepool.errors import InputError
-from routepool.files.disk import foreign, new_file, sync_folder, to_json, writing
+from routepool.files.disk import foreign, fresh_file, sync_folder, to_json, writing
 from routepool.persistence.card import render
 from routepool.persistence.description import FORMAT_VERSION, SavedModel
 from routepool.persistence.folder import (
@@ -145,7 +145,7 @@ def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, name: str | 
         name: the one for the manifest, if the path is only temporary.
     """
     digest, size = hashlib.sha256(), 0
-    with new_file(path) as file:
+    with fresh_file(path) as file:
         for chunk in chunks:
             file.write(chunk)
             digest.update(chunk)

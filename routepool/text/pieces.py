@@ -1,6 +1,6 @@
 """Text -> the pieces of words that a pre-trained encoder reads, by the tokenizer it was published with."""
 
-# N pieces  W words  M units of weight
+# N pieces  W words
 
 import json
 from collections.abc import Mapping, Sequence

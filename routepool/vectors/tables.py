@@ -29,32 +29,58 @@ logger = logging.getLogger(__name__)
 Block = tuple[list[str], Floats32]
 
 NAMES = ("vectors", "words_utf8")
+SUFFIXES = (".npz", ".safetensors")
 _ROWS = 10_000  # converted at once
 _LAYOUT = "vectors-2"  # of the cache: to be counted up when the rules of parsing or of naming change
 _HEADER = 512  # bytes kept free for the header, which is known only after the last row
 _DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, MemoryError, BadZipFile, ZlibError, SafetensorError)
 
 
-def read_npz(path: Path) -> Iterator[Block]:
-    """The rows of a NumPy archive, checked; it is opened before the first row is asked for."""
+def read_table(path: Path) -> Iterator[Block]:
+    """The rows of a file, checked; it is opened before the first row is asked for.
 
-    def open_npz() -> tuple[Any, Any]:
-        with ZipFile(path) as archive:
-            check_swelling(sum(item.file_size for item in archive.infolist()), path.stat().st_size)
-        with np.load(path, allow_pickle=False) as archive:
-            return tuple(archive[name] for name in NAMES)
+    Of a safetensors file only a block of rows is in memory at a time.
+    """
+    try:
+        values, joined = _npz(path) if path.suffix.lower() == ".npz" else _safetensors(path)
+        shape = tuple(values.shape if isinstance(values, np.ndarray) else values.get_shape())
+        words = bytes(joined).decode().split("\n")
+        kind = values[:1].dtype.kind
+    except SwollenError as error:
+        raise InputError(f"{path}: {error}") from error
+    except _DAMAGE as error:
+        raise InputError(
+            f"{path}: wanted the arrays {' and '.join(NAMES)}, got {error!r:.200}; write or download it again"
+        ) from error
+    if len(shape) != 2 or 0 in shape or shape[0] != len(words) or kind != "f":
+        raise InputError(
+            f"{path}: wanted a table of floats with a row for each of its {len(words)} words, got shape {shape}"
+        )
+    return _checked_blocks(path, words, values)
 
-    return _read(path, open_npz)
+
+def _npz(path: Path) -> tuple[Any, Any]:
+    with ZipFile(path) as archive:
+        check_swelling(sum(item.file_size for item in archive.infolist()), path.stat().st_size)
+    with np.load(path, allow_pickle=False) as archive:
+        return archive[NAMES[0]], archive[NAMES[1]]
 
 
-def read_safetensors(path: Path) -> Iterator[Block]:
-    """The rows of a safetensors file, checked; only a block of them is in memory at a time."""
+def _safetensors(path: Path) -> tuple[Any, Any]:
+    file: Any = safe_open(path, framework="numpy")  # its methods are untyped
+    return file.get_slice(NAMES[0]), file.get_tensor(NAMES[1])
 
-    def open_safetensors() -> tuple[Any, Any]:
-        file: Any = safe_open(path, framework="numpy")  # its methods are untyped
-        return file.get_slice(NAMES[0]), file.get_tensor(NAMES[1])
 
-    return _read(path, open_safetensors)
+def _checked_blocks(path: Path, words: list[str], values: Any) -> Iterator[Block]:
+    for start in range(0, len(words), _ROWS):
+        block = values[start : min(start + _ROWS, len(words))].astype(np.float32)
+        finite = np.isfinite(block).all(axis=1)
+        if not finite.all():
+            row = start + int(finite.argmin())
+            raise InputError(
+                f"{path}, row {row + 1}: the vector of {words[row]!r} holds NaN or infinity; remove the row"
+            )
+        yield words[start : start + _ROWS], block
 
 
 def cached(
@@ -70,7 +96,7 @@ def cached(
         except OSError as error:
             logger.warning("%s: not cached, it will be parsed each time (%s)", source, error)
             return parse()
-    return read_safetensors(file)
+    return read_table(file)
 
 
 def _key(source: Path, member: str) -> str:
@@ -96,34 +122,3 @@ def _write(output: BinaryIO, blocks: Iterator[Block]) -> None:
 def _header(rows: int, size: int, letters: int) -> bytes:
     promises = (Promise("F32", (rows, size)), Promise("U8", (letters,)))
     return header_of(dict(zip(NAMES, promises, strict=True)), length=_HEADER)
-
-
-def _read(path: Path, opener: Callable[[], tuple[Any, Any]]) -> Iterator[Block]:
-    try:
-        values, joined = opener()
-        shape = tuple(values.shape if isinstance(values, np.ndarray) else values.get_shape())
-        words = bytes(joined).decode().split("\n")
-        kind = values[:1].dtype.kind
-    except SwollenError as error:
-        raise InputError(f"{path}: {error}") from error
-    except _DAMAGE as error:
-        raise InputError(
-            f"{path}: wanted the arrays {' and '.join(NAMES)}, got {error!r:.200}; write or download it again"
-        ) from error
-    if len(shape) != 2 or 0 in shape or shape[0] != len(words) or kind != "f":
-        raise InputError(
-            f"{path}: wanted a table of floats with a row for each of its {len(words)} words, got shape {shape}"
-        )
-    return _checked_blocks(path, words, values)
-
-
-def _checked_blocks(path: Path, words: list[str], values: Any) -> Iterator[Block]:
-    for start in range(0, len(words), _ROWS):
-        block = values[start : min(start + _ROWS, len(words))].astype(np.float32)
-        finite = np.isfinite(block).all(axis=1)
-        if not finite.all():
-            row = start + int(finite.argmin())
-            raise InputError(
-                f"{path}, row {row + 1}: the vector of {words[row]!r} holds NaN or infinity; remove the row"
-            )
-        yield words[start : start + _ROWS], block

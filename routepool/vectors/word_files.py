@@ -28,7 +28,7 @@ import numpy as np
 from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError, listed
 from routepool.files.compression import SwollenError, check_swelling, unpacked
-from routepool.vectors.tables import Block, cached, read_npz, read_safetensors
+from routepool.vectors.tables import SUFFIXES, Block, cached, read_table
 
 logger = logging.getLogger(__name__)
 
@@ -74,10 +74,8 @@ class FileSource:
         return table[order], known[order]
 
     def _blocks(self) -> Iterator[Block]:
-        readers = {".npz": read_npz, ".safetensors": read_safetensors}
-        reader = readers.get(self.path.suffix.lower())
-        if reader:
-            return reader(self.path)
+        if self.path.suffix.lower() in SUFFIXES:
+            return read_table(self.path)
         return cached(self.path, self.member, lambda: parse(self.path, self.member), folder=self._cache)
 
 
