@@ -8,7 +8,7 @@ files are still found under their temporary names until each has replaced its pr
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ from routepool.persistence.tensors import stream
 
 logger = logging.getLogger(__name__)
 
+Contents = Mapping[str, Iterable[bytes | memoryview]]
+
 
 def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: bool = False) -> None:
     """Write a model folder.
@@ -54,7 +56,7 @@ def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: b
     config, tokenizer = to_json(saved.to_config()), saved.tokenizer.to_json().encode()
     check_size(folder / CONFIG, len(config), labels=len(saved.labels))
     check_size(folder / TOKENIZER, len(tokenizer), words=saved.classifier.rows)
-    contents: dict[str, Iterable[bytes | memoryview]] = {
+    contents: Contents = {
         CONFIG: [config],
         TOKENIZER: [tokenizer],
         WEIGHTS: stream(tensors),
@@ -63,7 +65,11 @@ def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: b
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _settle(folder)
-        _stage(folder, contents)
+        try:  # all that can fill a disk happens before anything is replaced
+            write_files(folder, contents, sealed=NEEDED, staged=True)
+        except BaseException:
+            _remove_temporary(folder)
+            raise
         _commit(folder)
     logger.info("saved the model in %s", folder)
 
@@ -109,20 +115,6 @@ def _remove_temporary(folder: Path) -> None:
         temporary(folder / name).unlink(missing_ok=True)
 
 
-def _stage(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]]) -> None:
-    """Write every file under its temporary name: all that can fill a disk happens before anything is replaced."""
-    try:
-        entries: list[Entry] = []
-        for name, chunks in contents.items():
-            entries.append(write_file(temporary(folder / name), chunks, name=name))
-        manifest = seal([entry for entry in entries if entry.name in NEEDED])
-        write_file(temporary(folder / MANIFEST), [manifest])
-        sync_folder(folder)
-    except BaseException:
-        _remove_temporary(folder)
-        raise
-
-
 def _commit(folder: Path) -> None:
     replacing = (folder / MANIFEST).exists()
     for name in (MANIFEST, *NEEDED, CARD) if replacing else (*NEEDED, CARD, MANIFEST):
@@ -130,24 +122,32 @@ def _commit(folder: Path) -> None:
         sync_folder(folder)  # each time: the disk must see the manifest in this order too
 
 
+def write_files(folder: Path, contents: Contents, *, sealed: Collection[str], staged: bool = False) -> None:
+    """Write new files through to the disk, and at last the manifest of those that are sealed.
+
+    Args:
+        folder: holds none of these names, so that nothing is written through a link.
+        contents: of each file, in pieces.
+        sealed: names that the manifest lists.
+        staged: give each its temporary name.
+    """
+    entries: list[Entry] = []
+    place = temporary if staged else Path
+    for name, chunks in contents.items():
+        digest, size = hashlib.sha256(), 0
+        with fresh_file(place(folder / name)) as file:
+            for chunk in chunks:
+                file.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
+        if name in sealed:
+            entries.append(Entry(name, size, digest.hexdigest()))
+    with fresh_file(place(folder / MANIFEST)) as file:
+        file.write(seal(entries))
+    sync_folder(folder)
+
+
 def seal(entries: Sequence[Entry]) -> bytes:
     """The content of a manifest for these files."""
     values = {"format_version": FORMAT_VERSION, "files": [entry._asdict() for entry in entries]}
     return to_json({**values, "sha256": digest_of_table(values)})
-
-
-def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, name: str | None = None) -> Entry:
-    """Write a new file through to the disk, hashed on the way.
-
-    Args:
-        path: must not exist, so that nothing is written through a link.
-        chunks: the content.
-        name: the one for the manifest, if the path is only temporary.
-    """
-    digest, size = hashlib.sha256(), 0
-    with fresh_file(path) as file:
-        for chunk in chunks:
-            file.write(chunk)
-            digest.update(chunk)
-            size += len(chunk)
-    return Entry(name or path.name, size, digest.hexdigest())
