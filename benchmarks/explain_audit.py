@@ -24,6 +24,7 @@ from word_labels import agreement, word_labels
 from routepool.cli.settings import text_settings
 from routepool.datasets import Dataset, Example, Parts, load_named
 from routepool.explaining import DEFAULT_METHOD, Subject, audit, report_capsules
+from routepool.files.disk import whole
 from routepool.persistence import SavedModel, load, save
 from routepool.settings import Preset, change, default_preset
 from routepool.training import Task, fit
@@ -182,9 +183,8 @@ def collect_agreement(size: Size, results: Path, models: Path) -> None:
 
 
 def keep(file: Path, found: dict[str, Any]) -> None:
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1) + "\n")
-    part.replace(file)
+    with whole(file) as opened:
+        opened.write((json.dumps(found, indent=1) + "\n").encode())
 
 
 def stored(results: Path) -> list[dict[str, Any]]:

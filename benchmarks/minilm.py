@@ -26,6 +26,8 @@ from typing import Any
 
 import measure
 
+from routepool.files.disk import whole
+
 RESULTS = Path(__file__).parent / "results" / "minilm"
 AGGREGATORS = ("mean", "attention", "routing")
 SEEDS = (0, 1, 2)
@@ -153,9 +155,8 @@ def run_here(name: str, *, trial: bool) -> None:
         result = train(kind, aggregator, int(seed), {}, trial=False)
     path = path_of(name, trial=trial)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(result, indent=1) + "\n")
-    part.replace(path)
+    with whole(path) as file:
+        file.write((json.dumps(result, indent=1) + "\n").encode())
 
 
 def path_of(name: str, *, trial: bool) -> Path:

@@ -22,6 +22,7 @@ from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
 from routepool.datasets import Parts
+from routepool.files.disk import whole
 from routepool.model import Classifier
 from routepool.persistence import load, save
 from routepool.scoring.predictor import of_saved
@@ -134,10 +135,9 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
 def write(path: Path, found: dict[str, Any]) -> None:
     """A line for each key, and never half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
     lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
-    part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    part.replace(path)
+    with whole(path) as file:
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def _size(model: Classifier, preset: Preset, parts: Parts) -> dict[str, Any]:
