@@ -7,6 +7,7 @@ has the content it was written with costs a warning and is made again.
 import logging
 import os
 import re
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -52,7 +53,7 @@ def find(folder: Path, key: str) -> Path | None:
 def keep(folder: Path, key: str, write: Callable[[BinaryIO], object]) -> Path:
     """Write a file through to the disk under a key, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    unnamed = folder / f"{key}.{os.getpid()}"
+    unnamed = folder / f"{key}.{secrets.token_hex(4)}"  # until its content, and so its name, is known
     with whole(unnamed) as output:
         write(output)
     return unnamed.replace(folder / f"{key}.{digest_of(unnamed)}.safetensors")
