@@ -91,7 +91,7 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
     import torch  # noqa: PLC0415
 
     from routepool.cli.record import versions  # noqa: PLC0415
-    from routepool.datasets import load, load_named  # noqa: PLC0415
+    from routepool.datasets import load_dataset, load_named  # noqa: PLC0415
     from routepool.scoring.predictor import of_saved  # noqa: PLC0415
     from routepool.training import EpochReport, Hook, Task, fit  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
     examples = parts.train.examples
     if kind == "phrases":
         file = Path(os.environ["ROUTEPOOL_DATA"]) / "sst_phrases" / "binary.phrases.train.tsv.gz"
-        examples = load(file, header=False, label_column="1", text_column="2").examples
+        examples = load_dataset(file, header=False, label_column="1", text_column="2").examples
     preset = settings(kind, aggregator, seed, dict(changes))
     start, processor = time.perf_counter(), time.process_time()
     fitted = fit(Task(examples, parts.dev.examples, parts.train.labels), preset, hooks=[Curve()])

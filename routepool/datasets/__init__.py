@@ -1,7 +1,7 @@
 """Files and known sets -> examples. Every error names the file and the row.
 
-`read` yields examples one by one in bounded memory, `load` collects them, `load_named` gives a known set's parts,
-`split` holds a stratified part out.
+`read` yields examples one by one in bounded memory, `load_dataset` collects them, `load_named` gives a known set's
+parts, `split` holds a stratified part out.
 
 A row is the 1-based line on which a record starts, the number an editor shows; an error adds the record's number
 where texts with newlines or blank lines make the two drift apart. In Parquet a row is the record's number.
@@ -36,7 +36,7 @@ to is limited (`routepool.files.compression`); more raises.
 from routepool.datasets import delimited as delimited  # registers csv and tsv
 from routepool.datasets.loading import Dataset as Dataset
 from routepool.datasets.loading import check_trainable as check_trainable
-from routepool.datasets.loading import load as load
+from routepool.datasets.loading import load_dataset as load_dataset
 from routepool.datasets.loading import natural_order as natural_order
 from routepool.datasets.named import NAMED as NAMED
 from routepool.datasets.named import Parts as Parts

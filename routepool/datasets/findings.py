@@ -83,8 +83,8 @@ def check(data: Dataset, *, against: Dataset | None = None) -> Report:
     r"""Look a data set over, and against a second one for leaks; load both with `on_error="skip"` to see all.
 
     >>> from io import BytesIO
-    >>> from routepool.datasets import load
-    >>> data = load(BytesIO(b"text,label\na good day,1\na good day,0"), format="csv")
+    >>> from routepool.datasets import load_dataset
+    >>> data = load_dataset(BytesIO(b"text,label\na good day,1\na good day,0"), format="csv")
     >>> print(check(data).to_lines()[-1])
     warning: same text, different labels: 1 texts (rows 2 = 3)
     """

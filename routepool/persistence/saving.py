@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 Contents = Mapping[str, Iterable[bytes | memoryview]]
 
 
-def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: bool = False) -> None:
+def save_model(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: bool = False) -> None:
     """Write a model folder.
 
     Args:
@@ -75,7 +75,7 @@ def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: b
 
 
 def check_free(folder: Folder, *, force: bool = False) -> None:
-    """Refuse a folder in which `save` would write over something; ask before hours of training, not after.
+    """Refuse a folder in which `save_model` would write over something; ask before hours of training, not after.
 
     Args:
         folder: RUN, which need not exist.

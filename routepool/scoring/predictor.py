@@ -100,12 +100,12 @@ class Predictor:
                 `routepool.persistence.card.render` lists the fields.
             force: replace the model that is there.
         """
-        from routepool.persistence import save  # noqa: PLC0415
+        from routepool.persistence import save_model  # noqa: PLC0415
         from routepool.persistence.card import remembered  # noqa: PLC0415
 
         if self.saved is None:
             raise InputError("this model is an exported one; save or share the folder it was exported from")
-        save(folder, self.saved, card={**remembered(self.saved), **(card or {})}, force=force)
+        save_model(folder, self.saved, card={**remembered(self.saved), **(card or {})}, force=force)
 
     def push_to_hub(
         self,
@@ -274,7 +274,7 @@ def _finite(results: Iterable[tuple[bool, R]]) -> Iterator[R]:
 def load(folder: str | os.PathLike[str]) -> Predictor:
     """A model from its folder, ready to predict."""
     # Here and not above: `routepool --help` must not wait for torch.
-    from routepool.persistence import load as load_model  # noqa: PLC0415
+    from routepool.persistence import load_model  # noqa: PLC0415
 
     return of_saved(load_model(folder))
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from routepool.errors import InputError
 from routepool.files.caching import default_folder, find, keep
 from routepool.files.disk import read_file
-from routepool.persistence import SavedModel, load
+from routepool.persistence import SavedModel, load_model
 from routepool.persistence.folder import MANIFEST
 from routepool.persistence.tensors import parse, stream
 from routepool.scoring.torch_backend import depth_of, logits_of
@@ -57,7 +57,7 @@ class Teacher:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
         """The model in a folder, every file checked."""
-        saved = load(folder)
+        saved = load_model(folder)
         manifest = read_file(Path(folder) / MANIFEST, at_most=_MOST_MANIFEST)  # it holds the hashes of all files
         return cls(str(folder), saved, hashlib.sha256(manifest).hexdigest())
 
@@ -125,14 +125,14 @@ def teacher_logits(
     >>> from tempfile import TemporaryDirectory
     >>> from routepool.settings import ModelConfig
     >>> from routepool.model import Classifier
-    >>> from routepool.persistence import save
+    >>> from routepool.persistence import save_model
     >>> from routepool.text import Tokenizer
     >>> tokenizer = Tokenizer.build(["good film", "bad film"])
     >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
     >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
     >>> saved = SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("neg", "pos"))
     >>> with TemporaryDirectory() as folder:
-    ...     save(f"{folder}/teacher", saved, card={})
+    ...     save_model(f"{folder}/teacher", saved, card={})
     ...     teacher_logits(
     ...         [Teacher.read(f"{folder}/teacher")], ["a film", "good"], ("pos", "neg"), folder=Path(folder)
     ...     ).shape

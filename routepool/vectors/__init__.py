@@ -75,7 +75,9 @@ class Vectors(NamedTuple):
     coverage: tuple[Coverage, ...]
 
 
-def load(spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None, cache: Path | None = None) -> Vectors:
+def load_vectors(
+    spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None, cache: Path | None = None
+) -> Vectors:
     r"""Find the vectors of a vocabulary.
 
     Args:
@@ -88,7 +90,7 @@ def load(spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "tiny.txt")
     ...     _ = file.write_text("good 1 2\n( 3 4\n", encoding="utf-8")
-    ...     vectors = load(str(file), ["good", "-lrb-", "odd"], counts=[6, 2, 2], cache=Path(folder))
+    ...     vectors = load_vectors(str(file), ["good", "-lrb-", "odd"], counts=[6, 2, 2], cache=Path(folder))
     >>> vectors.table.tolist(), vectors.known.tolist()
     ([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]], [True, True, False])
     >>> print(*vectors.coverage)
