@@ -227,7 +227,7 @@ PEAK = """
 import re, sys
 from pathlib import Path
 from routepool.scoring.predictor import load
-model = load_model(sys.argv[1])
+model = load(sys.argv[1])
 for words in (3000, 20_004):
     text = "the plot was dull and bright " * (words // 6) + "."
     (encoded,) = model.tokenizer.encode([text], 1)
