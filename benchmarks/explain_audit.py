@@ -24,7 +24,8 @@ from word_labels import agreement, word_labels
 from routepool.cli.settings import text_settings
 from routepool.datasets import Dataset, Example, Parts, load_named
 from routepool.explaining import DEFAULT_METHOD, Subject, audit, report_capsules
-from routepool.persistence import SavedModel, load, save
+from routepool.files.disk import whole
+from routepool.persistence import SavedModel, load_model, save_model
 from routepool.settings import Preset, change, default_preset
 from routepool.training import Task, fit
 
@@ -111,7 +112,7 @@ def model_of(run: Run, parts: Parts, size: Size, models: Path) -> SavedModel:
     """The trained model: from its folder if it is there."""
     folder = models / run.name
     if (folder / "manifest.json").exists():
-        return load(folder)
+        return load_model(folder)
     task = Task(
         some(parts.train, size.train),
         some(parts.dev, 1000),
@@ -120,7 +121,7 @@ def model_of(run: Run, parts: Parts, size: Size, models: Path) -> SavedModel:
     )
     fitted = fit(task, preset(run, size))
     saved = replace(fitted.saved, provenance={"dev": fitted.progress.best_score})
-    save(folder, saved, card={}, force=True)
+    save_model(folder, saved, card={}, force=True)
     return saved
 
 
@@ -182,9 +183,8 @@ def collect_agreement(size: Size, results: Path, models: Path) -> None:
 
 
 def keep(file: Path, found: dict[str, Any]) -> None:
-    part = file.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1) + "\n")
-    part.replace(file)
+    with whole(file) as opened:
+        opened.write((json.dumps(found, indent=1) + "\n").encode())
 
 
 def stored(results: Path) -> list[dict[str, Any]]:

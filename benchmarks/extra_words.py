@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from routepool import vectors
 from routepool.datasets import load_named
-from routepool.persistence import SavedModel, load
+from routepool.persistence import SavedModel, load_model
 from routepool.scoring.torch_backend import logits_of
 from routepool.text import UNKNOWN, Encoded, Tokenizer
+from routepool.vectors import load_vectors
 
 Floats = NDArray[np.float32]
 PENALTIES = (1.0, 100.0, 1000.0)  # of the map's ridge regression; the best on dev is shown, to its advantage
@@ -36,7 +36,7 @@ class Words(NamedTuple):
 
 def words_of(saved: SavedModel, source: str) -> Words:
     assert isinstance(saved.tokenizer, Tokenizer)  # a model on words, not on a pre-trained encoder's pieces
-    loaded = vectors.load(source, saved.tokenizer.words, counts=saved.tokenizer.counts)
+    loaded = load_vectors(source, saved.tokenizer.words, counts=saved.tokenizer.counts)
     counts = np.array(saved.tokenizer.counts)
     special = np.arange(len(counts)) <= UNKNOWN
     weight = saved.classifier.get_parameter("levels.0.embedding.weight")
@@ -62,7 +62,7 @@ def mapped(words: Words, penalty: float) -> Floats:
 
 
 def compare(name: str, source: str, run: str) -> list[str]:
-    saved = load(run)
+    saved = load_model(run)
     words = words_of(saved, source)
     examples = load_named(name).dev.examples
     truth = np.array([saved.labels.index((example.labels or ("",))[0]) for example in examples])

@@ -22,7 +22,7 @@ from typing import Any
 import measure
 import numpy as np
 
-from routepool.datasets import Dataset, Example, load, load_named, split
+from routepool.datasets import Dataset, Example, load_dataset, load_named, split
 from routepool.scoring.torch_backend import logits_of
 from routepool.settings import assign, default_preset
 from routepool.text import is_document
@@ -67,7 +67,7 @@ def read(name: str) -> tuple[Dataset, Dataset]:
         change = next_words if name == "next-word" else lambda data: data
         return change(reviews.train), change(reviews.test)
     folder, file = Path(os.environ["ROUTEPOOL_DATA"]) / "more", name.partition("-")[0]
-    train, test = (load(folder / f"{file}.{part}.csv.gz", allow_empty=True) for part in ("train", "test"))
+    train, test = (load_dataset(folder / f"{file}.{part}.csv.gz", allow_empty=True) for part in ("train", "test"))
     return train, test
 
 

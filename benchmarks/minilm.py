@@ -26,6 +26,8 @@ from typing import Any
 
 import measure
 
+from routepool.files.disk import whole
+
 RESULTS = Path(__file__).parent / "results" / "minilm"
 AGGREGATORS = ("mean", "attention", "routing")
 SEEDS = (0, 1, 2)
@@ -89,7 +91,7 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
     import torch  # noqa: PLC0415
 
     from routepool.cli.record import versions  # noqa: PLC0415
-    from routepool.datasets import load, load_named  # noqa: PLC0415
+    from routepool.datasets import load_dataset, load_named  # noqa: PLC0415
     from routepool.scoring.predictor import of_saved  # noqa: PLC0415
     from routepool.training import EpochReport, Hook, Task, fit  # noqa: PLC0415
 
@@ -105,7 +107,7 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
     examples = parts.train.examples
     if kind == "phrases":
         file = Path(os.environ["ROUTEPOOL_DATA"]) / "sst_phrases" / "binary.phrases.train.tsv.gz"
-        examples = load(file, header=False, label_column="1", text_column="2").examples
+        examples = load_dataset(file, header=False, label_column="1", text_column="2").examples
     preset = settings(kind, aggregator, seed, dict(changes))
     start, processor = time.perf_counter(), time.process_time()
     fitted = fit(Task(examples, parts.dev.examples, parts.train.labels), preset, hooks=[Curve()])
@@ -153,9 +155,8 @@ def run_here(name: str, *, trial: bool) -> None:
         result = train(kind, aggregator, int(seed), {}, trial=False)
     path = path_of(name, trial=trial)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(result, indent=1) + "\n")
-    part.replace(path)
+    with whole(path) as file:
+        file.write((json.dumps(result, indent=1) + "\n").encode())
 
 
 def path_of(name: str, *, trial: bool) -> Path:

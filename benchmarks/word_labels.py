@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from routepool.datasets import load
+from routepool.datasets import load_dataset
 from routepool.explaining import METHODS, Subject, explain
 
 FILE = "sst_phrases/fine.phrases.train.tsv.gz"
@@ -19,7 +19,7 @@ DRAWS = 200
 
 def word_labels() -> dict[str, bool]:
     """Every single word that people found not neutral, and whether they found it positive."""
-    data = load(Path(os.environ["ROUTEPOOL_DATA"]) / FILE, header=False, label_column="1", text_column="2")
+    data = load_dataset(Path(os.environ["ROUTEPOOL_DATA"]) / FILE, header=False, label_column="1", text_column="2")
     labels = {one.text: int((one.labels or ("2",))[0]) for one in data.examples if " " not in one.text}
     return {word: label > NEUTRAL for word, label in labels.items() if label != NEUTRAL}
 

@@ -22,8 +22,9 @@ from reproduce.teaching import on_this_machine, taught
 from routepool.cli.record import versions
 from routepool.cli.settings import text_settings, to_dict
 from routepool.datasets import Parts
+from routepool.files.disk import whole
 from routepool.model import Classifier
-from routepool.persistence import load, save
+from routepool.persistence import load_model, save_model
 from routepool.scoring.predictor import of_saved
 from routepool.settings import Preset, assign, change, named_preset, split_source
 from routepool.training import EpochReport, Hook, StepReport, Task, fit
@@ -89,7 +90,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
     wall, processor = time.perf_counter(), time.process_time()
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=vectors(run))
     task = taught(run, task, parts)
-    start = load(MODELS / run.variant.start) if run.variant.start else None
+    start = load_model(MODELS / run.variant.start) if run.variant.start else None
     fitted = fit(task, on_this_machine(preset), hooks=[curve], start=start)
     found: dict[str, Any] = {
         "dataset": data.scored_set(run.data),
@@ -117,7 +118,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "test_predictions": None,
     }
     if run.variant.kept:
-        save(MODELS / run.name, fitted.saved, card={}, force=True)
+        save_model(MODELS / run.name, fitted.saved, card={}, force=True)
     predictor = of_saved(fitted.saved)
     if run.variant.shown:
         (shown,) = predictor.explain([run.variant.shown])
@@ -134,10 +135,9 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
 def write(path: Path, found: dict[str, Any]) -> None:
     """A line for each key, and never half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
     lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in found.items())
-    part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-    part.replace(path)
+    with whole(path) as file:
+        file.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def _size(model: Classifier, preset: Preset, parts: Parts) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What is learned beside labels: the answers of teachers, also to more texts, and the grades of phrases."""
 
-import os
 from dataclasses import replace
 from hashlib import sha256
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from reproduce.review_sentences import sentences_of_reviews
 from reproduce.runs import MODELS, Run, answered
 from routepool.datasets import Example, Parts, load_named
 from routepool.errors import InputError
+from routepool.files.disk import whole
 from routepool.settings import Preset, change, split_source
 from routepool.training import Task, Teacher, teacher_logits
 
@@ -78,10 +78,8 @@ def _answers(teachers: tuple[str, ...]) -> dict[str, Floats]:
 def _keep(file: Path, logits: Floats, asked: str) -> None:
     """Never half a file, though students start together."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f".{os.getpid()}.part")
-    with part.open("wb") as opened:
+    with whole(file) as opened:
         np.savez_compressed(opened, logits=logits.astype(np.float16), asked=np.array(asked))
-    part.replace(file)
 
 
 def polarity(fine: Floats) -> Floats:

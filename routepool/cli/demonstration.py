@@ -16,7 +16,7 @@ from routepool.cli.painting import paint
 from routepool.cli.report import scores_of
 from routepool.datasets import load_named
 from routepool.explaining import Subject, explain
-from routepool.persistence import SavedModel, check_free, save
+from routepool.persistence import SavedModel, check_free, save_model
 from routepool.scoring.metrics import Difference, Evaluation, difference
 from routepool.scoring.predictor import of_saved
 from routepool.settings import Preset, change, default_preset
@@ -62,7 +62,7 @@ def demonstrate(out: str, *, epochs: int, force: bool) -> None:
         screen.say(sentence)
         paint(explain(Subject.of(saved), [sentence])[0])
     card = {"title": "Text classifier of the demonstration", "scores": [_row(scores)]}
-    save(run, saved, card=card, force=force)
+    save_model(run, saved, card=card, force=force)
     screen.say(f"saved in {run}. Next:")
     screen.say(f'  echo "A film to see twice." | routepool predict {run} -')
 

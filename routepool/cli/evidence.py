@@ -11,7 +11,7 @@ from routepool.cli.explain import QuestionOptions
 from routepool.cli.painting import paint
 from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.datasets import Dataset, Example
-from routepool.datasets.suffixes import looks_like_data
+from routepool.datasets.sources import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import Audit, CapsuleReport, Subject, audit, report_capsules
 from routepool.explaining.audits import Measure

@@ -9,7 +9,7 @@ from routepool.cli import screen
 from routepool.cli.reading import DataOrder, Material, load_texts, options_for, remembered
 from routepool.datasets import NAMED, Example, load_named
 from routepool.errors import InputError
-from routepool.persistence.manifest import MANIFEST
+from routepool.persistence.folder import MANIFEST
 from routepool.training import Task, Teacher, check_teachers, teacher_logits
 
 

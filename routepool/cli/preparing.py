@@ -28,7 +28,7 @@ from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.files.disk import foreign
-from routepool.persistence import SavedModel, check_free, load
+from routepool.persistence import SavedModel, check_free, load_model
 from routepool.persistence.checkpoints import CHECKPOINTS
 from routepool.settings import OF_LEARNING, Preset, TrainingConfig, change, parse_assignments
 from routepool.training import LOGGERS, check_device
@@ -72,7 +72,7 @@ def prepare(request: Request) -> Prepared:
     check_device(request.device)
     for name in request.loggers:
         LOGGERS[name]  # one whose package is missing is said now
-    start = load(request.init_from) if request.init_from else None
+    start = load_model(request.init_from) if request.init_from else None
     material = load_material(order)
     check_trainable(material.train, material.dev, *([material.test] if material.test else []))
     preset = _settings(request, order, material, start)

@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from routepool.cli import screen
-from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
-from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
+from routepool.datasets import (
+    NAMED,
+    Dataset,
+    Parts,
+    ReadOptions,
+    check_trainable,
+    load_dataset,
+    load_named,
+    read,
+    split,
+)
+from routepool.datasets.sources import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
 
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
@@ -70,12 +80,12 @@ def load_material(order: DataOrder) -> Material:
         train, dev = parts.train, parts.dev
         test = parts.test if order.score_test else None
     else:
-        train, dev, test = _told(load(_file(order.data), **_read_options(order.options))), None, None
+        train, dev, test = _told(load_dataset(_file(order.data), **_read_options(order.options))), None, None
     columns = remembered(train)
     if order.dev:
-        dev = _told(load(order.dev, **options_for(order.dev, columns, **order.options)))
+        dev = _told(load_dataset(order.dev, **options_for(order.dev, columns, **order.options)))
     if order.test:
-        test = _told(load(order.test, **options_for(order.test, columns, **order.options)))
+        test = _told(load_dataset(order.test, **options_for(order.test, columns, **order.options)))
     if dev is not None:
         return Material(train, dev, test, False)
     check_trainable(train)
@@ -121,7 +131,7 @@ def load_part(data: str, part: str, options: ReadOptions) -> Dataset:
     if data in NAMED.names():
         chosen: Dataset = getattr(load_named(data), part)
         return chosen
-    return load(_file(data), **options)
+    return load_dataset(_file(data), **options)
 
 
 def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, Dataset | None]:
@@ -131,7 +141,7 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
         return parts.train, parts.test if against == "test" else parts.dev
     lenient = _read_options({**options, "on_error": "skip"})
     first = load_part(data, "train", lenient)
-    return first, load(against, **lenient) if against else None
+    return first, load_dataset(against, **lenient) if against else None
 
 
 def load_texts(data: str, *, folder: str | None = None, tell: bool = False, **options: Any) -> list[str]:

@@ -13,11 +13,10 @@ from routepool.cli import settings
 from routepool.cli.lessons import Lesson
 from routepool.cli.reading import DataOrder, Material
 from routepool.errors import InputError
-from routepool.files.caching import digest_of
-from routepool.files.disk import foreign, parse_json, read_file, replace_file, to_json
+from routepool.files.disk import digest_of, foreign, read_json, replace_file, to_json
 from routepool.settings import PRETRAINED, Preset, split_source
 from routepool.vectors import SOURCES
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 RUN_FILE = "run.json"
 FORMAT_VERSION = 1
@@ -81,7 +80,7 @@ class RunRecord:
         path = run / name
         if not path.exists():
             raise InputError(f"{run}: there is no {name}, so this is no training run to resume; correct the path")
-        values = parse_json(path, read_file(path, at_most=_AT_MOST))
+        values = read_json(path, at_most=_AT_MOST)
         if values.pop("format_version", None) != FORMAT_VERSION:
             raise InputError(
                 f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
@@ -102,7 +101,7 @@ def check_record(path: Path) -> None:
     if not path.exists():
         return
     with suppress(InputError):
-        if {"format_version", "id", "preset", "data"} <= parse_json(path, read_file(path, at_most=_AT_MOST)).keys():
+        if {"format_version", "id", "preset", "data"} <= read_json(path, at_most=_AT_MOST).keys():
             return
     raise foreign(path, "it is damaged")
 

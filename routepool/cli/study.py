@@ -7,7 +7,7 @@ from typing import Self
 
 from routepool.cli.record import RunRecord
 from routepool.errors import InputError
-from routepool.files.disk import parse_json, read_file, replace_file, to_json
+from routepool.files.disk import read_json, replace_file, to_json
 from routepool.files.locks import sole_process
 from routepool.settings import Preset, to_toml
 from routepool.tuning import Plan, read_domain
@@ -51,7 +51,7 @@ class Study:
         path = folder / STUDY_FILE
         if not path.exists():
             raise InputError(f"{folder}: there is no {STUDY_FILE}, so this is no search to resume; correct the path")
-        values = parse_json(path, read_file(path, at_most=_AT_MOST))
+        values = read_json(path, at_most=_AT_MOST)
         if values.get("format_version") != FORMAT_VERSION:
             raise InputError(
                 f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"

@@ -13,7 +13,7 @@ from routepool.cli.progress import TrainingScreen
 from routepool.cli.reading import Material, load_material, remembered
 from routepool.cli.record import RUN_FILE, RunRecord, refuse_changed, versions
 from routepool.files.locks import sole_process
-from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load, save
+from routepool.persistence import Checkpoint, SavedModel, latest_checkpoint, load_model, save_model
 from routepool.scoring.predictor import of_saved
 from routepool.settings.declarations import SEPARATOR
 from routepool.training import (
@@ -59,7 +59,7 @@ def _resume(run: Path, record: RunRecord) -> None:
     refuse_changed(record.files)
     note_other_versions(record)
     check_device(record.device)
-    start = load(record.init_from) if record.init_from else None
+    start = load_model(record.init_from) if record.init_from else None
     checkpoint = latest_checkpoint(run)
     where = f"after step {checkpoint.state['step']}" if checkpoint else "from the beginning, no checkpoint is there"
     screen.say(f"{run}: resumed {where}")
@@ -136,7 +136,7 @@ def _finish(run: Path, record: RunRecord, material: Material, fitted: Fitted) ->
         "best_epoch": fitted.progress.best_epoch + 1,
         "card": card,  # so that a copy of the model can have the same one
     }
-    save(run, replace(fitted.saved, provenance=facts), card=card, force=record.force)
+    save_model(run, replace(fitted.saved, provenance=facts), card=card, force=record.force)
     screen.say(f"saved in {run}. Next:")
     screen.say(f"  routepool evaluate {run} LABELLED-FILE")
     screen.say(f"  routepool predict {run} FILE")
@@ -156,4 +156,4 @@ def _forget_unless_begun(run: Path) -> None:
 
 
 def _is_finished(run: Path, record: RunRecord) -> bool:
-    return (run / "manifest.json").exists() and load(run).provenance.get("run") == record.id
+    return (run / "manifest.json").exists() and load_model(run).provenance.get("run") == record.id

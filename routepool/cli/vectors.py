@@ -21,14 +21,14 @@ def vectors(
     `routepool vectors glove.6B.300d.txt --data reviews.csv`
     """
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool import vectors as sources  # noqa: PLC0415
     from routepool.cli.reading import load_texts  # noqa: PLC0415
     from routepool.cli.settings import text_settings  # noqa: PLC0415
     from routepool.text import Tokenizer  # noqa: PLC0415
+    from routepool.vectors import load_vectors  # noqa: PLC0415
 
     texts = load_texts(data, text_column=text_column, encoding=encoding)
     tokenizer = Tokenizer.build(texts, config=text_settings(data))
-    found = sources.load(spec, tokenizer.words, counts=tokenizer.counts)
+    found = load_vectors(spec, tokenizer.words, counts=tokenizer.counts)
     for coverage in found.coverage:
         screen.say(str(coverage))
     screen.say(f"size of a vector: {found.table.shape[1]}")

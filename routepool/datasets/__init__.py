@@ -1,12 +1,12 @@
 """Files and known sets -> examples. Every error names the file and the row.
 
-`read` yields examples one by one in bounded memory, `load` collects them, `load_named` gives a known set's parts,
-`split` holds a stratified part out.
+`read` yields examples one by one in bounded memory, `load_dataset` collects them, `load_named` gives a known set's
+parts, `split` holds a stratified part out.
 
 A row is the 1-based line on which a record starts, the number an editor shows; an error adds the record's number
 where texts with newlines or blank lines make the two drift apart. In Parquet a row is the record's number.
 
-Formats, by suffix or by name; any may be compressed (.gz, .bz2, .xz, told by their first bytes):
+Formats, by suffix or by name; any may be compressed (.gz, .bz2, .xz, known by their first bytes):
 
 - csv: quoted as in RFC 4180; another delimiter than the comma is taken from a header that names known columns.
 - tsv: tabs, no quoting. A TSV with quoted fields is read with `format="csv"`.
@@ -20,9 +20,9 @@ Header: the first row of a csv or tsv file is one if columns are asked for by na
 (text, review, label, stars, ...), or if it has several cells, all of one to three words, none a number, that do not
 come again in their column in the next 100 rows. Otherwise the columns are numbered from 1. `header` overrules.
 
-Encoding: UTF-8 unless told; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are strings, spaces
-around them dropped; an absent one is an error, or the empty set where several are allowed. An empty text is legal for
-prediction. Blank lines are no records, except in `lines`.
+Encoding: UTF-8, or the one that is named; a byte order mark (UTF-8, UTF-16, UTF-32) wins and is dropped. Labels are
+strings, spaces around them dropped; an absent one is an error, or the empty set where several are allowed. An empty
+text is legal for prediction. Blank lines are no records, except in `lines`.
 
 Rows that cannot be used: where labels are wanted a row whose text is empty is left out, and so is one that repeats
 the header, as where files were joined; both are counted and listed. Any other such row raises. With `on_error="stop"`
@@ -34,29 +34,17 @@ to is limited (`routepool.files.compression`); more raises.
 """
 
 from routepool.datasets import delimited as delimited  # registers csv and tsv
-from routepool.datasets.columns import Columns
-from routepool.datasets.loading import Dataset, check_trainable, load, natural_order
-from routepool.datasets.named import NAMED, Parts, load_named
-from routepool.datasets.reading import Example, Reader, ReadOptions, Skipped, read
-from routepool.datasets.records import FORMATS, Kind
-from routepool.datasets.splits import Split, split
-
-__all__ = [
-    "FORMATS",
-    "NAMED",
-    "Columns",
-    "Dataset",
-    "Example",
-    "Kind",
-    "Parts",
-    "ReadOptions",
-    "Reader",
-    "Skipped",
-    "Split",
-    "check_trainable",
-    "load",
-    "load_named",
-    "natural_order",
-    "read",
-    "split",
-]
+from routepool.datasets.loading import Dataset as Dataset
+from routepool.datasets.loading import check_trainable as check_trainable
+from routepool.datasets.loading import load_dataset as load_dataset
+from routepool.datasets.loading import natural_order as natural_order
+from routepool.datasets.named import NAMED as NAMED
+from routepool.datasets.named import Parts as Parts
+from routepool.datasets.named import load_named as load_named
+from routepool.datasets.reading import Example as Example
+from routepool.datasets.reading import Reader as Reader
+from routepool.datasets.reading import ReadOptions as ReadOptions
+from routepool.datasets.reading import Skipped as Skipped
+from routepool.datasets.reading import read as read
+from routepool.datasets.records import Kind as Kind
+from routepool.datasets.splits import split as split

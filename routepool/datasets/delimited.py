@@ -1,4 +1,4 @@
-"""CSV and TSV lines -> records: quotes, headers told from data, rows of the wrong width."""
+"""CSV and TSV lines -> records: quotes, headers known from data, rows of the wrong width."""
 
 import csv
 import re
@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from routepool.datasets.columns import KNOWN_NAMES
-from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table, first_repeated, sampled
+from routepool.datasets.records import FORMATS, KNOWN_NAMES, Flaw, Item, Layout, Record, Table, first_repeated, sampled
 from routepool.datasets.sources import Line, Source
 from routepool.errors import InputError, listed
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Integers
 from routepool.datasets import Dataset, Example, Kind
 
 SHOWN = 5  # example rows in a finding
@@ -83,8 +83,8 @@ def check(data: Dataset, *, against: Dataset | None = None) -> Report:
     r"""Look a data set over, and against a second one for leaks; load both with `on_error="skip"` to see all.
 
     >>> from io import BytesIO
-    >>> from routepool.datasets import load
-    >>> data = load(BytesIO(b"text,label\na good day,1\na good day,0"), format="csv")
+    >>> from routepool.datasets import load_dataset
+    >>> data = load_dataset(BytesIO(b"text,label\na good day,1\na good day,0"), format="csv")
     >>> print(check(data).to_lines()[-1])
     warning: same text, different labels: 1 texts (rows 2 = 3)
     """
@@ -232,7 +232,7 @@ def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int]]:
     return sorted((i, j) for j, i in found.items())
 
 
-def _bucketed(keys: NDArray[np.uint32]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def _bucketed(keys: Integers) -> Iterator[tuple[Integers, Integers]]:
     """Of texts with equal keys, each beside the one before it, and each beside the first."""
     whole = keys.view(f"V{keys.shape[1] * keys.itemsize}").ravel()
     _, bucket = np.unique(whole, return_inverse=True)
@@ -248,13 +248,13 @@ _FACTORS = _RANDOM.integers(0, 2**31, size=(_BANDS * _ROWS, 1), dtype=np.uint32)
 _SHIFTS = _RANDOM.integers(0, 2**32, size=(_BANDS * _ROWS, 1), dtype=np.uint32)
 
 
-def _signature(text: str) -> NDArray[np.uint32]:
+def _signature(text: str) -> Integers:
     """The smallest of the pieces' hashes under each of 128 hash functions."""
-    smallest: NDArray[np.uint32] = (_FACTORS * _pieces(text) + _SHIFTS).min(axis=1)
+    smallest: Integers = (_FACTORS * _pieces(text) + _SHIFTS).min(axis=1)
     return smallest
 
 
-def _pieces(text: str) -> NDArray[np.uint32]:
+def _pieces(text: str) -> Integers:
     plain = re.sub(r"\W+", " ", text.lower()).strip() or text
     codes = np.frombuffer(plain.ljust(_PIECE).encode("utf-32-le"), dtype=np.uint32).astype(np.uint64)
     hashes = np.zeros(len(codes) - _PIECE + 1, dtype=np.uint64)

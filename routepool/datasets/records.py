@@ -14,6 +14,15 @@ from routepool.registry import Extra, Registry
 SAMPLE = 100  # records looked at before columns and headers are decided
 _SAMPLED_CHARACTERS = 2**20  # or fewer, where these are long: all are in memory at once
 LABEL_PREFIX = "__label__"
+TEXT_NAMES = (
+    "text", "texts", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "body",
+    "message", "tweet", "utterance", "question", "description", "headline", "title",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "class", "category", "categories", "sentiment", "target", "stars", "rating", "score", "intent",
+    "topic", "polarity", "emotion", "genre", "tag", "tags",
+)  # fmt: skip
+KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
 # What fastText itself takes for the end of a word; other spaces, such as U+00A0, may stand in a label.
 _FASTTEXT_LABEL = re.compile(rf"{LABEL_PREFIX}([^ \t\n\v\f\r]*)[ \t\n\v\f\r]*")
 # Rows of the last two kinds are left out, and counted, unless every row is wanted.

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from routepool.datasets.loading import Dataset
 from routepool.datasets.reading import ReadOptions
-from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
+from routepool.datasets.sources import FORMAT_OF, PLAIN, suffix_of
 
 _OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
 

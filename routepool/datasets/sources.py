@@ -1,4 +1,4 @@
-"""A file, a stream or standard input -> numbered lines of text: compression, byte order marks, encodings, bad bytes."""
+"""A file, a stream or standard input -> numbered lines of text: suffixes, compression, encodings, bad bytes."""
 
 import bz2
 import codecs
@@ -24,6 +24,12 @@ SourceLike = str | os.PathLike[str] | IO[bytes]
 
 LONGEST_ROW = 6_000_000  # characters; a million words fit
 
+_COMPRESSED = (".gz", ".bz2", ".xz")
+PLAIN = ("", ".txt")  # lines of text, or fastText's format: the first line tells
+FORMAT_OF = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
+}  # fmt: skip
 _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b"), gzip.open),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.open),
@@ -155,6 +161,25 @@ class Source:
             f"byte 0x{ord(found.group()) - 0xDC00:02x} at byte {offset + 1} of the row is not {self.encoding}; "
             "if the file is Latin-1 or Windows-1252, set the encoding to latin-1 or cp1252"
         )
+
+
+def suffix_of(name: str | Path) -> str:
+    """The last suffix in lower case, that of a compression apart.
+
+    >>> suffix_of("reviews.CSV.gz"), suffix_of("reviews"), suffix_of("-")
+    ('.csv', '', '')
+    """
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+
+
+def looks_like_data(name: str) -> bool:
+    """Does it end as the name of a data file does?
+
+    >>> looks_like_data("reviews.csv.gz"), looks_like_data("great."), looks_like_data("3.50")
+    (True, False, False)
+    """
+    return name.lower().endswith((*FORMAT_OF, ".txt", *_COMPRESSED))
 
 
 def _check_encoding(encoding: str) -> None:

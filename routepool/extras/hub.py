@@ -8,14 +8,13 @@ from pathlib import Path
 from huggingface_hub import HfApi, errors, snapshot_download
 
 from routepool.errors import InputError
-from routepool.persistence.folder import CARD, NEEDED
+from routepool.persistence.folder import CARD, MANIFEST, NEEDED
 from routepool.persistence.hubs import HUBS, Token
-from routepool.persistence.manifest import MANIFEST
 
 LIBRARY = "routepool"
 
 # The first kind that fits: some are kinds of those below them.
-_TOLD: tuple[tuple[type[Exception], str], ...] = (
+_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (errors.HFValidationError, "wanted a folder or a name such as 'someone/some-model', got neither; correct it"),
     (errors.GatedRepoError, "its owner must let you in first; ask on its page, then give your token"),
     (
@@ -94,7 +93,7 @@ def _one_sentence(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        for kind, sentence in _TOLD:
+        for kind, sentence in _SENTENCES:
             if isinstance(error, kind):
                 raise InputError(f"{name}: {sentence}") from error
         if isinstance(error, OSError | errors.HTTPError):  # type: ignore[attr-defined]

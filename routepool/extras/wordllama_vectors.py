@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors.numpy import load
 from tokenizers import Tokenizer
 
+from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError
 from routepool.vectors import SOURCES
 
@@ -53,7 +53,7 @@ class WordllamaSource:
         words = [part.removeprefix(_START) for part, _ in parts if part.startswith(_START)]
         return [word for word in words if word and _START not in word][:limit]
 
-    def lookup(self, words: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, 256), and which words it has (N,): all but the empty one."""
         table = np.zeros((len(words), self._parts.shape[1]), dtype=np.float32)
         known = np.zeros(len(words), dtype=bool)

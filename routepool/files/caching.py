@@ -4,13 +4,15 @@ The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. What is kept there 
 has the content it was written with costs a warning and is made again.
 """
 
-import hashlib
 import logging
 import os
 import re
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from routepool.files.disk import digest_of, whole
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +21,7 @@ _NAME = re.compile(r"\.([0-9a-f]{64})\.safetensors")
 
 
 def default_folder() -> Path:
-    """Where things are kept unless told otherwise."""
+    """Where things are kept if no other folder is named."""
     chosen = os.environ.get(ENVIRONMENT)
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "routepool"
 
@@ -51,18 +53,7 @@ def find(folder: Path, key: str) -> Path | None:
 def keep(folder: Path, key: str, write: Callable[[BinaryIO], object]) -> Path:
     """Write a file through to the disk under a key, whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{key}.{os.getpid()}.part"  # processes that write the same do not meet
-    try:
-        with part.open("wb") as output:
-            write(output)
-            output.flush()
-            os.fsync(output.fileno())
-        return part.replace(folder / f"{key}.{digest_of(part)}.safetensors")
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def digest_of(file: Path) -> str:
-    """The SHA-256 of a file's content."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    unnamed = folder / f"{key}.{secrets.token_hex(4)}"  # until its content, and so its name, is known
+    with whole(unnamed) as output:
+        write(output)
+    return unnamed.replace(folder / f"{key}.{digest_of(unnamed)}.safetensors")

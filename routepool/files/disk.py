@@ -3,60 +3,56 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+import secrets
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, BinaryIO
 
 from routepool.errors import InputError
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-class Entry(NamedTuple):
-    """What a manifest says of a file."""
-
-    name: str
-    size: int
-    sha256: str
-
-
-def temporary(path: Path) -> Path:
-    """The name a file or folder has in the same place until it is complete."""
-    return path.with_name(f".{path.name}.new")
-
-
-def write_file(path: Path, chunks: Iterable[bytes | memoryview], *, name: str | None = None) -> Entry:
-    """Write a new file through to the disk, hashed on the way.
+@contextmanager
+def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is complete; whatever has that name stays until then, and on an error.
 
     Args:
-        path: must not exist, so that nothing is written through a link.
-        chunks: the content.
-        name: the one for the manifest, if the path is only temporary.
+        path: in a folder that is there.
+        sync: through to the disk; False for what shows its damage and can be computed again.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with whole(Path(folder, "a")) as file:
+    ...         _ = file.write(b"content")
+    ...     [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
+    [('a', b'content')]
     """
-    digest, size = hashlib.sha256(), 0
+    # A name of its own: processes and threads that write the same file do not meet.
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        with fresh_file(part, sync=sync) as file:
+            yield file
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def fresh_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """A file that must not exist, so that nothing is written through a link; when it is closed it is on the disk."""
     with path.open("xb") as file:
-        for chunk in chunks:
-            file.write(chunk)
-            digest.update(chunk)
-            size += len(chunk)
-        file.flush()
-        os.fsync(file.fileno())
-    return Entry(name or path.name, size, digest.hexdigest())
+        yield file
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in its place, whole or not at all, whatever was there before."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = temporary(path)
-        part.unlink(missing_ok=True)
-        try:
-            write_file(part, [content])
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole(path) as file:
+            file.write(content)
         sync_folder(path.parent)
 
 
@@ -99,33 +95,20 @@ def read_file(path: Path, *, at_most: int) -> bytes:
     except MemoryError as error:
         raise InputError(f"{path}: it does not fit in memory; use a machine with more") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"{path}: cannot be read ({_reason(error)}); correct the path or copy it again") from error
+        raise InputError(f"{path}: cannot be read ({reason_of(error)}); correct the path or copy it again") from error
     if len(content) > at_most:
         raise InputError(f"{path}: wanted at most {at_most} bytes, got more; copy the folder again")
     return content
 
 
-def stat_folder(folder: Path, wanted: str) -> None:
-    """Refuse what is missing or no folder, in one sentence that says what was wanted."""
-    try:
-        folder.stat()
-    except (OSError, ValueError) as error:
-        raise InputError(f"{folder}: wanted {wanted}, got nothing ({_reason(error)}); correct the path") from error
-    if not folder.is_dir():
-        raise InputError(f"{folder}: wanted {wanted}, got a file; correct the path")
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def told(path: Path, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Call a function that reads a file's content, and name the file in its error."""
-    try:
-        return function(*args, **options)
-    except InputError as error:
-        raise InputError(f"{path}: {error}; copy the folder again or train again") from error
-    except RecursionError as error:
-        raise InputError(f"{path}: it is nested too deeply; copy the folder again or train again") from error
-
-
-def _reason(error: OSError | ValueError) -> str:
+def reason_of(error: OSError | ValueError) -> str:
+    """Why a path cannot be used."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
@@ -147,3 +130,8 @@ def parse_json(path: Path, content: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise InputError(f"{path}: wanted a JSON table, got {values!r:.80}; copy the folder again")
     return values
+
+
+def read_json(path: Path, *, at_most: int) -> dict[str, Any]:
+    """The table in a JSON file of at most so many bytes."""
+    return parse_json(path, read_file(path, at_most=at_most))

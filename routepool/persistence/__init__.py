@@ -13,6 +13,6 @@ from routepool.persistence.checkpoints import latest_checkpoint as latest_checkp
 from routepool.persistence.checkpoints import prune as prune
 from routepool.persistence.checkpoints import write_checkpoint as write_checkpoint
 from routepool.persistence.description import SavedModel as SavedModel
-from routepool.persistence.folder import check_free as check_free
-from routepool.persistence.folder import load as load
-from routepool.persistence.folder import save as save
+from routepool.persistence.folder import load_model as load_model
+from routepool.persistence.saving import check_free as check_free
+from routepool.persistence.saving import save_model as save_model

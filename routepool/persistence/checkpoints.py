@@ -1,7 +1,6 @@
 """Checkpoints: each a new folder that appears complete or not at all, so the one before is there until it does."""
 
 import logging
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ from torch import Tensor
 
 from routepool.checks import at_least
 from routepool.errors import InputError
-from routepool.files.disk import parse_json, sync_folder, temporary, to_json, write_file, writing
-from routepool.persistence.manifest import MANIFEST, read_entry, read_manifest, seal
+from routepool.files.disk import parse_json, sync_folder, to_json, writing
+from routepool.persistence.folder import Folder, read_entry, read_manifest, temporary
+from routepool.persistence.saving import write_files
 from routepool.persistence.tensors import parse, stream
 
 logger = logging.getLogger(__name__)
@@ -22,8 +22,6 @@ logger = logging.getLogger(__name__)
 CHECKPOINTS, STATE, TENSORS = "checkpoints", "state.json", "tensors.safetensors"
 _NAME = re.compile(r"(\d{6,})(-step-\d+)?")
 _TEMPORARY = re.compile(rf"\.{_NAME.pattern}\.new")
-
-Folder = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,8 @@ def write_checkpoint(run: Folder, tensors: Mapping[str, Tensor], state: Mapping[
         _remove_temporary(folder)
         part = temporary(path)
         try:
-            _write(part, tensors, state)
+            part.mkdir()
+            write_files(part, {STATE: [to_json(dict(state))], TENSORS: stream(tensors)}, sealed=(STATE, TENSORS))
             part.rename(path)
         except BaseException:
             shutil.rmtree(part, ignore_errors=True)
@@ -85,16 +84,6 @@ def prune(run: Folder, *, keep: int = 2) -> None:
         for path in _finished(folder)[:-keep]:
             # Renamed first, so that a kill leaves no half checkpoint.
             shutil.rmtree(path.rename(temporary(path)))
-
-
-def _write(folder: Path, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> None:
-    folder.mkdir()
-    entries = [
-        write_file(folder / STATE, [to_json(dict(state))]),
-        write_file(folder / TENSORS, stream(tensors)),
-    ]
-    write_file(folder / MANIFEST, [seal(entries)])
-    sync_folder(folder)
 
 
 def _read(path: Path) -> Checkpoint:

@@ -1,18 +1,30 @@
-"""What a model folder holds; config.json is the part of it that is neither words nor weights."""
+"""What a model folder holds: config.json is the part of it that is neither words nor weights, and tells what to build.
+
+Nothing is built before its size is known to be that of the weights.
+"""
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+import torch
+from torch import Tensor
+
 from routepool.checks import check_calibration
-from routepool.errors import InputError, unknown
+from routepool.errors import InputError, RoutepoolError, unknown
 from routepool.model import Classifier
-from routepool.persistence.manifest import FORMAT_VERSION
+from routepool.persistence.tensors import check_tensors
 from routepool.settings import ModelConfig, TrainingConfig
-from routepool.text import TextReader
+from routepool.text import TextReader, Tokenizer
 
 Values = dict[str, Any]
+Tensors = Mapping[str, Tensor]
+
+FORMAT_VERSION = 1  # of model folders and checkpoints
+TABLE, BIAS = "levels.0.embedding.weight", "head.output.bias"  # a row for each word, a number for each label
+_FEWEST = 2  # words: that of padding and the unknown one
+_NEVER_TOO_LARGE = 1000  # for a setting, however few weights the model has
 # Version -> what turns its config.json into one of the next version; tests/fixtures has a folder of each.
 MIGRATIONS: dict[int, Callable[[Values], Values]] = {}
 
@@ -69,6 +81,46 @@ class Description:
             values[name] = tuple(values[name]) if isinstance(values[name], list) else values[name]
         return cls(**values)
 
+    def blank(self, tensors: Tensors) -> Classifier:
+        """A model so described that takes no memory; settings out of proportion to its weights are refused.
+
+        Args:
+            tensors: of the model, their values do not matter; they tell how many words there are.
+        """
+        weights = sum(tensor.numel() for tensor in tensors.values())
+        most = max(_NEVER_TOO_LARGE, weights)
+        largest = _largest(self.model_config.to_dict())
+        if largest > most:
+            raise InputError(f"the settings must fit a model of {weights} weights, got a size of {largest}")
+        table = tensors.get(TABLE)  # a pre-trained encoder has its own, of a size that its settings give
+        words = _FEWEST if table is None or not table.ndim else max(_FEWEST, len(table))
+        with torch.device("meta"):  # shapes only
+            return self._build(words)
+
+    def check_weights(self, model: Classifier, tensors: Tensors) -> None:
+        """Refuse tensors that are not those of the model."""
+        source = f"for the settings and {len(self.labels)} labels of config.json"
+        check_tensors(tensors, model.state_dict(), source=source)
+
+    def filled(self, model: Classifier, tensors: Tensors, tokenizer: TextReader) -> "SavedModel":
+        """The blank model with these weights, checked."""
+        self.check_weights(model, tensors)
+        if any(name not in tensors for name, _ in model.named_buffers()):
+            with torch.random.fork_rng(devices=[]):  # loading must not disturb the user's random numbers
+                model = self._build(model.rows)  # a registered class computes a table that it does not save
+        model.load_state_dict(tensors, assign=True)
+        plain = {item.name: getattr(self, item.name) for item in fields(Description)}
+        return SavedModel(classifier=model.eval(), tokenizer=tokenizer, **plain)
+
+    def _build(self, words: int) -> Classifier:
+        try:
+            # float: a saved model does not depend on torch's default type.
+            return Classifier.build(self.model_config, vocabulary_size=words, classes=len(self.labels)).float()
+        except RoutepoolError:
+            raise
+        except Exception as error:  # a registered class may fail as it likes
+            raise InputError(f"no model can be built from these settings ({error!s:.200})") from error
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedModel(Description):
@@ -90,6 +142,19 @@ class SavedModel(Description):
     classifier: Classifier
     tokenizer: TextReader
 
+    def check(self, tensors: Tensors) -> None:
+        """Refuse to save what could not be loaded: weights of another model, or a tokenizer of other words.
+
+        Each word has a row; of pieces there may be fewer.
+        """
+        model = self.blank(tensors)
+        self.check_weights(model, tensors)
+        words = len(self.tokenizer.words)
+        if words > model.rows or (isinstance(self.tokenizer, Tokenizer) and words < model.rows):
+            raise InputError(
+                f"the model must have a row for each of the {words} words of its tokenizer, got {model.rows}"
+            )
+
 
 def _check(name: str, wanted: str, value: Any, right: object) -> None:
     if not right:
@@ -104,3 +169,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _largest(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return max(map(_largest, value.values()), default=0)
+    if isinstance(value, list | tuple):
+        return max(map(_largest, value), default=0)
+    return value if isinstance(value, int) else 0

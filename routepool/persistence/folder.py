@@ -1,195 +1,106 @@
-"""The model folder: saved so that a crash at any moment leaves the old model, the new one, or none; loaded checked.
+"""A model folder, read and checked: the files that its manifest names, by size and SHA-256, and the model they make.
 
-Every file is first written in full under a temporary name. In a new folder the files get their names and manifest.json
-comes last. Over an old model (`force`) the new manifest comes first: from then on the folder is the new model, whose
-files are still found under their temporary names until each has replaced its predecessor.
+What costs little comes first: settings, words and the size of each file must fit the weights' header before anything is
+built. manifest.json also holds a digest of its own list.
 """
 
-import logging
+import hashlib
+import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from routepool.errors import InputError
-from routepool.files.disk import (
-    Entry,
-    foreign,
-    parse_json,
-    stat_folder,
-    sync_folder,
-    temporary,
-    to_json,
-    told,
-    write_file,
-    writing,
-)
+from routepool.files.disk import digest_of, parse_json, read_file, read_json, reason_of
 from routepool.model import Classifier
-from routepool.persistence.building import BIAS, blank, check_weights, check_words, fill
-from routepool.persistence.card import render
-from routepool.persistence.description import Description, SavedModel
-from routepool.persistence.manifest import (
-    MANIFEST,
-    check_version,
-    has_manifest,
-    place_of,
-    read_entry,
-    read_manifest,
-    seal,
-)
-from routepool.persistence.tensors import parse, read_header, stream
+from routepool.persistence.description import BIAS, FORMAT_VERSION, Description, SavedModel
+from routepool.persistence.tensors import parse, promised
 from routepool.text import read_tokenizer
 
-logger = logging.getLogger(__name__)
-
-CONFIG, TOKENIZER, WEIGHTS, CARD = "config.json", "tokenizer.json", "model.safetensors", "README.md"
-NEEDED = (CONFIG, TOKENIZER, WEIGHTS)
+CONFIG, TOKENIZER, WEIGHTS = NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
+CARD, MANIFEST = "README.md", "manifest.json"
 # Bytes that a file may have beyond what its labels or words account for, and for each of these.
 _LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
+_OF_A_MANIFEST = 100_000  # bytes: it has a line or four for each of three files
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 Folder = str | os.PathLike[str]
 
 
-def save(folder: Folder, saved: SavedModel, *, card: Mapping[str, Any], force: bool = False) -> None:
-    """Write a model folder.
+class Entry(NamedTuple):
+    """What a manifest says of a file."""
 
-    Args:
-        folder: RUN; made if missing. Its checkpoints and logs are left alone.
-        saved: the model, checked here so that whatever is saved can be loaded.
-        card: what README.md tells; `routepool.persistence.card.render` lists the fields.
-        force: replace the model that is there. It stays loadable until the new one is.
-    """
-    folder = Path(folder)
-    check_free(folder, force=force)
-    tensors = {name: tensor.detach().cpu() for name, tensor in saved.classifier.state_dict().items()}
-    model = blank(saved, tensors)
-    check_weights(model, tensors, saved)
-    check_words(saved.tokenizer, model)
-    config, tokenizer = to_json(saved.to_config()), saved.tokenizer.to_json().encode()
-    _check_size(folder / CONFIG, len(config), _LITTLE + _OF_A_LABEL * len(saved.labels))
-    _check_size(folder / TOKENIZER, len(tokenizer), _LITTLE + _OF_A_WORD * model.rows)
-    contents: dict[str, Iterable[bytes | memoryview]] = {
-        CONFIG: [config],
-        TOKENIZER: [tokenizer],
-        WEIGHTS: stream(tensors),
-        CARD: [render(saved, card).encode("utf-8", "replace")],
-    }
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        _settle(folder)
-        _stage(folder, contents)
-        _commit(folder)
-    logger.info("saved the model in %s", folder)
+    name: str
+    size: int
+    sha256: str
 
 
-def load(folder: Folder) -> SavedModel:
+def load_model(folder: Folder) -> SavedModel:
     """Read and check a model folder; the classifier is on the CPU, ready to predict.
 
     >>> from tempfile import TemporaryDirectory
+    >>> from routepool.persistence import save_model
     >>> from routepool.settings import ModelConfig
-    >>> from routepool.model import Classifier
     >>> from routepool.text import Tokenizer
     >>> tokenizer = Tokenizer.build(["good film", "bad film"])
     >>> config = ModelConfig(embedding_size=4, hidden_size=4, aggregator="mean")
     >>> model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
     >>> saved = SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("neg", "pos"))
     >>> with TemporaryDirectory() as run:
-    ...     save(run, saved, card={})
-    ...     load(run).labels
+    ...     save_model(run, saved, card={})
+    ...     load_model(run).labels
     ('neg', 'pos')
     """
     folder = Path(folder)
     _check_finished(folder)
     entries = {entry.name: entry for entry in read_manifest(folder, NEEDED)}
     description, model = _read_shape(folder, entries)
-    _check_size(folder / TOKENIZER, entries[TOKENIZER].size, _LITTLE + _OF_A_WORD * model.rows)
+    check_size(folder / TOKENIZER, entries[TOKENIZER].size, words=model.rows)
     path, content = read_entry(folder, entries[TOKENIZER])
-    tokenizer = told(path, read_tokenizer, content, rows=model.rows)
+    with _naming(path):
+        tokenizer = read_tokenizer(content, rows=model.rows)
     path, content = read_entry(folder, entries[WEIGHTS])
-    classifier = told(path, fill, model, parse(path, content), description)
-    plain = {item.name: getattr(description, item.name) for item in fields(description)}
-    return SavedModel(classifier=classifier, tokenizer=tokenizer, **plain)
+    tensors = parse(path, content)
+    with _naming(path):
+        return description.filled(model, tensors, tokenizer)
 
 
 def _read_shape(folder: Path, entries: Mapping[str, Entry]) -> tuple[Description, Classifier]:
-    """The settings and a model without memory, which the weights are promised to fit: what costs little comes first."""
-    weights = place_of(folder, entries[WEIGHTS])
-    promised = read_header(weights)
-    labels = sum(tensor.numel() for name, tensor in promised.items() if name == BIAS)
-    _check_size(folder / CONFIG, entries[CONFIG].size, _LITTLE + _OF_A_LABEL * labels)
+    """The settings and a model without memory, which the weights are promised to fit."""
+    weights = _place_of(folder, entries[WEIGHTS])
+    tensors = promised(weights)
+    labels = sum(tensor.numel() for name, tensor in tensors.items() if name == BIAS)
+    check_size(folder / CONFIG, entries[CONFIG].size, labels=labels)
     path, content = read_entry(folder, entries[CONFIG])
-    description = _read_config(path, content)
-    model = told(path, blank, description, promised)
-    told(weights, check_weights, model, promised, description)
+    values = parse_json(path, content)
+    _check_version(path, values.get("format_version"))
+    with _naming(path):
+        description = Description.from_config(values)
+        model = description.blank(tensors)
+    with _naming(weights):
+        description.check_weights(model, tensors)
     return description, model
 
 
-def _check_size(path: Path, size: int, most: int) -> None:
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name a file in the errors of those who read its content."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}; copy the folder again or train again") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: it is nested too deeply; copy the folder again or train again") from error
+
+
+def check_size(path: Path, size: int, *, labels: int = 0, words: int = 0) -> None:
+    """Refuse a file out of proportion to its labels or words."""
+    most = _LITTLE + _OF_A_LABEL * labels + _OF_A_WORD * words
     if size > most:
         raise InputError(f"{path}: wanted at most {most} bytes for a model of this size, got {size}; train again")
-
-
-def check_free(folder: Folder, *, force: bool = False) -> None:
-    """Refuse a folder in which `save` would write over something; ask before hours of training, not after.
-
-    Args:
-        folder: RUN, which need not exist.
-        force: a model may be replaced; a file that routepool did not write, or a folder in the place of one, not.
-    """
-    folder = Path(folder)
-    if folder.exists():
-        stat_folder(folder, "a folder for the model")
-    for name in (*NEEDED, MANIFEST, CARD):
-        if (folder / name).is_dir():
-            raise InputError(f"{folder / name}: wanted room for a file of that name, got a folder; choose another RUN")
-    taken = [name for name in (MANIFEST, *NEEDED, CARD) if os.path.lexists(folder / name)]
-    # A save into a new folder that was killed while it gave the files their names has left this.
-    unfinished = temporary(folder / MANIFEST).exists() and MANIFEST not in taken
-    if taken and not force and not unfinished:
-        held = "a finished model" if taken[0] == MANIFEST else taken[0]
-        raise InputError(f"{folder}: it holds {held} already; choose another folder, or use --force to replace it")
-    if taken and not unfinished and not has_manifest(folder):
-        raise foreign(folder / taken[0], f"the {MANIFEST} that says so is missing or damaged")
-
-
-def _settle(folder: Path) -> None:
-    """Finish what a killed save left: give a committed model's files their names, remove what belongs to none."""
-    try:
-        for entry in read_manifest(folder, NEEDED):
-            path, _ = read_entry(folder, entry)
-            if path.name != entry.name:
-                path.replace(folder / entry.name)
-    except InputError:
-        logger.debug("%s: no model to keep", folder)
-    sync_folder(folder)
-    _remove_temporary(folder)
-
-
-def _remove_temporary(folder: Path) -> None:
-    for name in (*NEEDED, CARD, MANIFEST):
-        temporary(folder / name).unlink(missing_ok=True)
-
-
-def _stage(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]]) -> None:
-    """Write every file under its temporary name: all that can fill a disk happens before anything is replaced."""
-    try:
-        entries: list[Entry] = []
-        for name, chunks in contents.items():
-            entries.append(write_file(temporary(folder / name), chunks, name=name))
-        manifest = seal([entry for entry in entries if entry.name in NEEDED])
-        write_file(temporary(folder / MANIFEST), [manifest])
-        sync_folder(folder)
-    except BaseException:
-        _remove_temporary(folder)
-        raise
-
-
-def _commit(folder: Path) -> None:
-    replacing = (folder / MANIFEST).exists()
-    for name in (MANIFEST, *NEEDED, CARD) if replacing else (*NEEDED, CARD, MANIFEST):
-        temporary(folder / name).replace(folder / name)
-        sync_folder(folder)  # each time: the disk must see the manifest in this order too
 
 
 def _check_finished(folder: Path) -> None:
@@ -201,7 +112,120 @@ def _check_finished(folder: Path) -> None:
     raise InputError(f"{folder}: wanted the folder of a model, got one without {MANIFEST}; correct the path")
 
 
-def _read_config(path: Path, content: bytes) -> Description:
-    values = parse_json(path, content)
-    check_version(path, values.get("format_version"))
-    return told(path, Description.from_config, values)
+def stat_folder(folder: Path, wanted: str) -> None:
+    """Refuse what is missing or no folder, in one sentence that says what was wanted."""
+    try:
+        folder.stat()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: wanted {wanted}, got nothing ({reason_of(error)}); correct the path") from error
+    if not folder.is_dir():
+        raise InputError(f"{folder}: wanted {wanted}, got a file; correct the path")
+
+
+def read_manifest(folder: Path, names: Collection[str]) -> list[Entry]:
+    """The entries of a folder's manifest, which must list exactly these names: no path can be smuggled in."""
+    path = folder / MANIFEST
+    values = read_json(path, at_most=_OF_A_MANIFEST)
+    digest = values.pop("sha256", None)
+    if digest != digest_of_table(values):
+        raise InputError(f"{path}: it is damaged, its digest is not that of its content; copy the folder again")
+    _check_version(path, values.get("format_version"))
+    entries = [_entry(path, item) for item in _items(path, values.get("files"))]
+    if sorted(entry.name for entry in entries) != sorted(names):
+        listed = ", ".join(repr(entry.name) for entry in entries)
+        raise InputError(f"{path}: wanted it to list {', '.join(names)}, got {listed:.200}; copy the folder again")
+    return entries
+
+
+def has_manifest(folder: Path) -> bool:
+    """Did routepool write the manifest there, in this format or another? Its digest tells."""
+    path = folder / MANIFEST
+    try:
+        values = read_json(path, at_most=_OF_A_MANIFEST)
+    except InputError:
+        return False
+    return bool(values.pop("sha256", None) == digest_of_table(values))
+
+
+def read_entry(folder: Path, entry: Entry) -> tuple[Path, bytes]:
+    """The content a manifest promises, and where it was."""
+    for path in _places(folder, entry):
+        content = read_file(path, at_most=entry.size)
+        if len(content) == entry.size and hashlib.sha256(content).hexdigest() == entry.sha256:
+            return path, content
+    raise _refusal(folder, entry)
+
+
+def _place_of(folder: Path, entry: Entry) -> Path:
+    """Where the file is that a manifest promises, by its size; its hash is asked for only between two of one size."""
+    places = _places(folder, entry)
+    if len(places) > 1:
+        places = [path for path in places if digest_of(path) == entry.sha256]
+    if not places:
+        raise _refusal(folder, entry)
+    return places[0]
+
+
+def _check_version(path: Path, version: Any) -> None:
+    """Refuse a version of a file's format that this routepool cannot read."""
+    if type(version) is not int or version < 1:
+        raise InputError(f"{path}: wanted a format_version from 1 to {FORMAT_VERSION}, got {version!r:.80}")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"{path}: made by a newer routepool (format {version}, this one reads up to {FORMAT_VERSION}): upgrade, "
+            "pip install -U routepool"
+        )
+
+
+def digest_of_table(values: Mapping[str, Any]) -> str:
+    """The SHA-256 of a JSON table, however it is laid out."""
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _items(path: Path, files: Any) -> list[dict[str, Any]]:
+    if not isinstance(files, list) or not all(isinstance(item, dict) for item in files):
+        raise InputError(f"{path}: wanted a list of files, got {files!r:.80}; copy the folder again")
+    return files
+
+
+def _entry(path: Path, item: dict[str, Any]) -> Entry:
+    name, size, sha256 = (item.get(key) for key in Entry._fields)
+    named = isinstance(name, str) and isinstance(sha256, str) and _SHA256.fullmatch(sha256)
+    if not named or type(size) is not int or size < 0:
+        raise InputError(f"{path}: wanted name, size and sha256 of a file, got {item!r:.200}; copy the folder again")
+    return Entry(str(name), size, str(sha256))
+
+
+def _places(folder: Path, entry: Entry) -> list[Path]:
+    """Files of the right size under both names.
+
+    A save that was killed just after its manifest was in place leaves files under their temporary names: the hash
+    tells them from others.
+    """
+    usual = folder / entry.name
+    return [path for path in (usual, temporary(usual)) if path.is_file() and _size(path) == entry.size]
+
+
+def _refusal(folder: Path, entry: Entry) -> InputError:
+    path = folder / entry.name
+    size = _size(path)
+    if size is None:
+        what = "the file is missing or cannot be read"
+    elif size != entry.size:
+        what = f"wanted {entry.size} bytes, got {size}"
+    else:
+        what = f"the file is damaged, its SHA-256 is not the {entry.sha256[:12]}... of {MANIFEST}"
+    return InputError(f"{path}: {what}; copy the folder again or train again")
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
+
+
+def temporary(path: Path) -> Path:
+    """The name a file or folder has in the same place until it is complete."""
+    return path.with_name(f".{path.name}.new")

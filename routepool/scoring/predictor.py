@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from routepool.batching import BATCH, buffers
 from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
-from routepool.files.disk import parse_json, read_file
+from routepool.files.disk import read_json
 from routepool.scoring.backends import BACKENDS, TORCH, Backend, Encoding, Prediction
 from routepool.scoring.probabilities import check_finite, chosen, finite_rows, usual_thresholds
 from routepool.scoring.probabilities import probabilities as probabilities_of
@@ -103,12 +103,12 @@ class Predictor:
                 `routepool.persistence.card.render` lists the fields.
             force: replace the model that is there.
         """
-        from routepool.persistence import save  # noqa: PLC0415
+        from routepool.persistence import save_model  # noqa: PLC0415
         from routepool.persistence.card import remembered  # noqa: PLC0415
 
         if self.saved is None:
             raise InputError("this model is an exported one; save or share the folder it was exported from")
-        save(folder, self.saved, card={**remembered(self.saved), **(card or {})}, force=force)
+        save_model(folder, self.saved, card={**remembered(self.saved), **(card or {})}, force=force)
 
     def push_to_hub(
         self,
@@ -254,8 +254,7 @@ def _computed(texts: Iterable[Encoded], compute: Callable[[Sequence[Encoded]], F
 def load(folder: str | os.PathLike[str]) -> Predictor:
     """A model from its folder, ready to predict, by the backend that its config.json names: torch if it names none."""
     try:
-        config = Path(folder) / "config.json"
-        backend = parse_json(config, read_file(config, at_most=_CONFIG)).get("backend", TORCH)
+        backend = read_json(Path(folder) / "config.json", at_most=_CONFIG).get("backend", TORCH)
     except InputError:
         backend = TORCH  # which says what is wrong with the folder
     return BACKENDS[str(backend)](folder)
@@ -263,7 +262,7 @@ def load(folder: str | os.PathLike[str]) -> Predictor:
 
 @BACKENDS.register(TORCH)
 def _load(folder: str | os.PathLike[str]) -> Predictor:
-    from routepool.persistence import load as load_model  # noqa: PLC0415  `routepool --help` must not wait for torch
+    from routepool.persistence import load_model  # noqa: PLC0415  `routepool --help` must not wait for torch
 
     return of_saved(load_model(folder))
 

@@ -1,13 +1,11 @@
 """Text -> sentences -> tokens with their places in the text, and the vocabulary."""
 
-from routepool.text.charsmap import is_charsmap
 from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
-from routepool.text.sentences import LONGEST_WORD, is_document
+from routepool.text.sentences import is_document
 from routepool.text.unread import Reading, Truncation, Unread, by_row, warn
 from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
 
 __all__ = [
-    "LONGEST_WORD",
     "PAD",
     "SPECIAL_WORDS",
     "UNKNOWN",
@@ -21,7 +19,6 @@ __all__ = [
     "Words",
     "by_row",
     "count_words",
-    "is_charsmap",
     "is_document",
     "read_tokenizer",
     "warn",

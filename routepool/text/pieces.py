@@ -1,6 +1,6 @@
 """Text -> the pieces of words that a pre-trained encoder reads, by the tokenizer it was published with."""
 
-# N pieces  W words  M units of weight
+# N pieces  W words
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import tokenizers
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text.piece_files import checked_pieces, vocabulary_of
-from routepool.text.words import Encoded, Integers, TextReader, Tokenizer, parsed
+from routepool.text.words import Encoded, TextReader, Tokenizer, parsed
 
 FORMAT_VERSION = 2  # of tokenizer.json; version 1 holds words
 
@@ -117,7 +117,7 @@ class Words(NamedTuple):
     spans: Integers  # (W, 2) characters of each word in the original text
     of_pieces: Integers  # (N,) the word of each piece
 
-    def add_up(self, weights: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    def add_up(self, weights: Floats) -> Floats:
         """(N, ...) of the pieces -> (W, ...) of the words, whose sum is the same."""
         total = np.zeros((len(self.spans), *weights.shape[1:]), dtype=weights.dtype)
         np.add.at(total, self.of_pieces, weights)

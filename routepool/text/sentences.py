@@ -38,25 +38,32 @@ _RUNS = re.compile(r"\S+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def sentences_of(text: str, config: TextConfig, depth: int) -> list[tuple[int, str]]:
-    """The parts of a text that are tokenised on their own, and where each begins."""
+def sentences_of(text: str, config: TextConfig, depth: int) -> list[list[tuple[int, str]]]:
+    """The sentences of a text, each as what the engine is given at once: one part, or more where a word is too long.
+
+    >>> sentences_of("It works. It does.", TextConfig(), depth=2)
+    [[(0, 'It works. ')], [(10, 'It does.')]]
+    """
+    return [_parts_of(start, sentence) for start, sentence in _cut(clean(text), config, depth)]
+
+
+def _cut(text: str, config: TextConfig, depth: int) -> list[tuple[int, str]]:
     if config.separator:
-        pieces, start = [], 0
-        for piece in text.split(config.separator):
-            pieces.append((start, piece))
-            start += len(piece) + len(config.separator)
-        return pieces
+        sentences, start = [], 0
+        for sentence in text.split(config.separator):
+            sentences.append((start, sentence))
+            start += len(sentence) + len(config.separator)
+        return sentences
     if depth == 1:
         return [(0, text)]
     return [(one["start_index"], one["text"]) for one in sentencex.get_sentence_boundaries(config.language, text)]
 
 
-def parts_of(start: int, piece: str) -> list[tuple[int, str]]:
-    """What the engine is given at once: all of a piece, unless a word in it is too long."""
-    if len(piece) <= LONGEST_WORD or max(map(len, piece.split()), default=0) <= LONGEST_WORD:
-        return [(start, piece)]
-    cuts = [cut for run in _RUNS.finditer(piece) for cut in range(*run.span(), LONGEST_WORD)[1:]]
-    return [(start + begin, piece[begin:end]) for begin, end in pairwise([0, *cuts, len(piece)])]
+def _parts_of(start: int, sentence: str) -> list[tuple[int, str]]:
+    if len(sentence) <= LONGEST_WORD or max(map(len, sentence.split()), default=0) <= LONGEST_WORD:
+        return [(start, sentence)]
+    cuts = [cut for run in _RUNS.finditer(sentence) for cut in range(*run.span(), LONGEST_WORD)[1:]]
+    return [(start + begin, sentence[begin:end]) for begin, end in pairwise([0, *cuts, len(sentence)])]
 
 
 def clean(text: str) -> str:
@@ -83,4 +90,4 @@ def is_document(texts: Sequence[str], depth: Any = None) -> bool:
 
 
 def _sentences(text: str) -> int:
-    return sum(1 for _, piece in sentences_of(clean(text), TextConfig(), 2) if piece.strip())
+    return sum(any(part.strip() for _, part in parts) for parts in sentences_of(text, TextConfig(), 2))

@@ -16,12 +16,12 @@ from unicodedata import category
 
 import numpy as np
 import tokenizers
-from numpy.typing import NDArray
 from tokenizers import Regex, models, normalizers, pre_tokenizers
 
+from routepool.arrays import Flags, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
-from routepool.text.sentences import SPLITS, clean, parts_of, sentences_of
+from routepool.text.sentences import SPLITS, clean, sentences_of
 from routepool.text.unread import Reading
 
 PAD, UNKNOWN = 0, 1
@@ -31,8 +31,6 @@ FORMAT_VERSION = 1
 _LONGEST = 200  # characters of a word of the vocabulary
 # Texts encoded at once, and their characters: an encoding weighs a hundred bytes a word until it becomes arrays.
 _GROUP, _CHARACTERS = 128, 2**20
-
-Integers = NDArray[np.int32]
 
 
 class Encoded(NamedTuple):
@@ -111,7 +109,7 @@ class TextReader:
         return UNKNOWN
 
     @cached_property
-    def _is_known(self) -> NDArray[np.bool_]:
+    def _is_known(self) -> Flags:
         known = np.array([any(category(one)[0] != "P" for one in word) for word in self.words])
         if self.unknown is not None:
             known[self.unknown] = False
@@ -122,8 +120,8 @@ class TextReader:
         return None
 
     def _encode_group(self, texts: Sequence[str], depth: int) -> Iterator[Encoded]:
-        pieces = [sentences_of(text, self.config, depth) for text in texts]
-        parts = [parts_of(start, piece) for text in pieces for start, piece in text]
+        sentences = [sentences_of(text, self.config, depth) for text in texts]
+        parts = list(chain.from_iterable(sentences))
         read = list(chain.from_iterable(parts))
         encodings = self._engine.encode_batch([part for _, part in read], add_special_tokens=False)
         of_parts = np.array([len(each) for each in encodings], dtype=np.int32)
@@ -139,11 +137,11 @@ class TextReader:
         firsts = np.cumsum([0, *map(len, parts)])[:-1]
         lengths = np.add.reduceat(of_parts, firsts, dtype=np.int32) if parts else of_parts
         end = 0
-        for of_text in np.split(lengths, np.cumsum([len(text) for text in pieces])[:-1]):
+        for of_text in np.split(lengths, np.cumsum([len(text) for text in sentences])[:-1]):
             start, end = end, end + int(of_text.sum())
-            sentences = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
+            kept = of_text[of_text > 0] if depth == 2 else of_text.sum(keepdims=True, dtype=np.int32)
             here = None if words is None else words[start:end] - words[start : start + 1].sum()
-            yield self._cut(ids[start:end], spans[start:end], sentences, here)
+            yield self._cut(ids[start:end], spans[start:end], kept, here)
 
     def _cut(self, ids: Integers, spans: Integers, lengths: Integers, words: Integers | None) -> Encoded:
         most = min(self.config.max_words or len(ids), len(ids))  # the setting alone may not fit 32 bits
@@ -220,16 +218,6 @@ class Tokenizer(TextReader):
         return json.dumps(content, ensure_ascii=False)
 
     @classmethod
-    def from_json(cls, content: str | bytes) -> Self:
-        """Read what `to_json` wrote.
-
-        >>> tokenizer = Tokenizer.build(["It works."])
-        >>> Tokenizer.from_json(tokenizer.to_json()) == tokenizer
-        True
-        """
-        return cls.from_values(parsed(content))
-
-    @classmethod
     def from_values(cls, values: Any, *, rows: int | None = None) -> Self:
         """Read what `to_json` wrote, parsed; the words must be those of a table of so many rows."""
         settings, words, counts = _checked(values, rows)
@@ -252,10 +240,9 @@ def count_words(texts: Iterable[str], *, config: TextConfig) -> Counter[str]:
     """
     split = _splitter(config)
     counts: Counter[str] = Counter()
-    for text in map(clean, texts):
-        for start, piece in sentences_of(text, config, 1):
-            for _, part in parts_of(start, piece):
-                counts.update(split(part))
+    for text in texts:
+        for _, part in chain.from_iterable(sentences_of(text, config, 1)):
+            counts.update(split(part))
     return counts
 
 

@@ -170,7 +170,7 @@ def _new(task: Task, preset: Preset) -> _Untrained:
     if task.vectors is None:
         model = Classifier.build(preset.model, **sizes, sparse=preset.training.sparse)
         return _Untrained(model, tokenizer, preset.model)
-    loaded = word_vectors.load(task.vectors, tokenizer.words, counts=tokenizer.counts)
+    loaded = word_vectors.load_vectors(task.vectors, tokenizer.words, counts=tokenizer.counts)
     config = change(preset.model, embedding_size=loaded.table.shape[1])
     model = Classifier.build(config, **sizes, sparse=preset.training.sparse)
     known = torch.from_numpy(loaded.known)

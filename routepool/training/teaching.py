@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from routepool.errors import InputError
 from routepool.files.caching import default_folder, find, keep
 from routepool.files.disk import read_file
-from routepool.persistence import SavedModel, load
-from routepool.persistence.manifest import MANIFEST
+from routepool.persistence import SavedModel, load_model
+from routepool.persistence.folder import MANIFEST
 from routepool.persistence.tensors import parse, stream
 from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.training.fitting import labels_in_words
@@ -57,7 +57,7 @@ class Teacher:
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Self:
         """The model in a folder, every file checked."""
-        saved = load(folder)
+        saved = load_model(folder)
         manifest = read_file(Path(folder) / MANIFEST, at_most=_MOST_MANIFEST)  # it holds the hashes of all files
         return cls(str(folder), saved, hashlib.sha256(manifest).hexdigest())
 

@@ -1,7 +1,7 @@
 r"""Pre-trained word vectors: a table with one row for each word of a vocabulary, from files and installed packages.
 
 A spec is a file's path or a registered name, or several joined by commas: their vectors are joined too. A registered
-name wins over a file of that name; write `./name` for the file. The formats are described in `files`.
+name wins over a file of that name; write `./name` for the file. The formats are described in `word_files`.
 
 Words of the Stanford treebanks are looked up in their plain form: `-lrb-` as `(`, `\/` as `/`; so is a curly
 apostrophe. Rows of words that no source has are zeros and not `known`: what to put there is the embedding's choice.
@@ -14,21 +14,18 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats32, Integers
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
-from routepool.vectors.arrays import Floats
-from routepool.vectors.parsing import FileSource
-
-Known = NDArray[np.bool_]
+from routepool.vectors.word_files import FileSource
 
 _PACKAGE = "wordllama"  # a registered source, named as the package it reads
 _BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 
 
-class Source(Protocol):
+class VectorSource(Protocol):
     """Anything that has vectors for words."""
 
     name: str
@@ -36,11 +33,11 @@ class Source(Protocol):
     def frequent(self, limit: int) -> list[str]:
         """At most `limit` words of this source, the most frequent first."""
 
-    def lookup(self, words: Sequence[str]) -> tuple[Floats, Known]:
+    def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, D), and which words it has (N,); the other rows are zeros."""
 
 
-SOURCES: Registry[Callable[[], Source]] = Registry(
+SOURCES: Registry[Callable[[], VectorSource]] = Registry(
     "source of vectors", extras={"wordllama": Extra("routepool.extras.wordllama_vectors", "vectors")}
 )
 
@@ -73,25 +70,27 @@ class Vectors(NamedTuple):
         coverage: one for each source.
     """
 
-    table: Floats
-    known: Known
+    table: Floats32
+    known: Flags
     coverage: tuple[Coverage, ...]
 
 
-def load(spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None, cache: Path | None = None) -> Vectors:
+def load_vectors(
+    spec: str, words: Sequence[str], *, counts: Sequence[int] | None = None, cache: Path | None = None
+) -> Vectors:
     r"""Find the vectors of a vocabulary.
 
     Args:
         spec: files and names, see above.
         words: the vocabulary; the rows for padding and unknown words are zeros.
         counts: how often each word was seen. Words seen 0 times do not enter the coverage.
-        cache: folder for parsed text files, see `files`.
+        cache: folder for parsed text files, see `tables`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "tiny.txt")
     ...     _ = file.write_text("good 1 2\n( 3 4\n", encoding="utf-8")
-    ...     vectors = load(str(file), ["good", "-lrb-", "odd"], counts=[6, 2, 2], cache=Path(folder))
+    ...     vectors = load_vectors(str(file), ["good", "-lrb-", "odd"], counts=[6, 2, 2], cache=Path(folder))
     >>> vectors.table.tolist(), vectors.known.tolist()
     ([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]], [True, True, False])
     >>> print(*vectors.coverage)
@@ -120,7 +119,7 @@ def frequent(spec: str, limit: int, *, cache: Path | None = None) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(lists)))[:limit]
 
 
-def sources(spec: str, *, cache: Path | None = None) -> list[Source]:
+def sources(spec: str, *, cache: Path | None = None) -> list[VectorSource]:
     """Open what a spec names.
 
     >>> sources("glove.zip,wordlama")
@@ -148,7 +147,7 @@ def plain_form(word: str) -> str:
     return _BRACKETS.get(word.lower(), escapes_undone)
 
 
-def _file(part: str, cache: Path | None) -> Source:
+def _file(part: str, cache: Path | None) -> VectorSource:
     source = FileSource(part, cache=cache)
     if not source.path.is_file():
         what = "is a folder" if source.path.is_dir() else "no such file"
@@ -156,6 +155,6 @@ def _file(part: str, cache: Path | None) -> Source:
     return source
 
 
-def _coverage(name: str, known: Known, seen: NDArray[np.int_]) -> Coverage:
+def _coverage(name: str, known: Flags, seen: Integers) -> Coverage:
     counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
     return Coverage(name, *map(int, counted))

@@ -8,7 +8,7 @@ import pytest
 from support.cli_runs import ENGLISH, TINY, call, refused, sentences, succeed, train_tiny, write_csv
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 
-from routepool.persistence import load
+from routepool.persistence import load_model
 from routepool.settings import change
 from routepool.training import DivergedError, Fitted, fit
 
@@ -119,7 +119,7 @@ def test_force_replaces_a_model(tmp_path: Path) -> None:
     run = train_tiny(tmp_path)
     first, log = record(run)["id"], (run / "logs" / "metrics.jsonl").read_text("utf-8")
     succeed("train", tmp_path / "reviews.csv", "--out", run, "--force", *TINY)
-    assert record(run)["id"] == load(run).provenance["run"] != first
+    assert record(run)["id"] == load_model(run).provenance["run"] != first
     assert len((run / "logs" / "metrics.jsonl").read_text("utf-8").splitlines()) == len(log.splitlines())
 
 
@@ -159,7 +159,7 @@ def test_vectors_of_a_file_are_used_and_their_coverage_told(tmp_path: Path) -> N
     told = succeed("train", data, "--out", tmp_path / "run", *TINY, "--vectors", tmp_path / "vectors.txt").out
     assert told.index("vectors.txt: 100.0 % of 15 words") < told.index("epoch 1:")  # in time to stop and mend it
     assert record(tmp_path / "run")["files"][1]["role"] == "vectors"
-    saved = load(tmp_path / "run")
+    saved = load_model(tmp_path / "run")
     assert saved.model_config.embedding_size == 3
     assert "unseen" in saved.tokenizer.words
 
@@ -182,7 +182,7 @@ def test_dev_and_test_files_are_read_with_the_columns_of_the_training_file(tmp_p
     assert "test: accuracy" in told
     assert "dev set:" not in told
     scored = json.loads(succeed("evaluate", tmp_path / "run", dev, "--json").out)
-    assert scored["accuracy"] == load(tmp_path / "run").provenance["scores"]["test"]["accuracy"]
+    assert scored["accuracy"] == load_model(tmp_path / "run").provenance["scores"]["test"]["accuracy"]
 
 
 def test_several_labels_a_text(tmp_path: Path) -> None:
@@ -210,18 +210,18 @@ def test_long_texts_are_read_as_documents(tmp_path: Path) -> None:
     rows = [(f"{padding}. {text}.", label) for text, label in sentences(24)]
     data = write_csv(tmp_path / "long.csv", rows)
     assert "read as documents" in succeed("train", data, "--out", tmp_path / "run", *TINY).out
-    assert load(tmp_path / "run").model_config.depth == 2
+    assert load_model(tmp_path / "run").model_config.depth == 2
 
 
 def test_training_goes_on_from_another_model(run: Path, tmp_path: Path) -> None:
     data = write_csv(tmp_path / "more.csv", sentences(40))
     succeed("train", data, "--out", tmp_path / "run", "--init-from", run, "--threads", "1", "--set", "epochs=1")
-    first, second = load(run), load(tmp_path / "run")
+    first, second = load_model(run), load_model(tmp_path / "run")
     assert (second.model_config, second.tokenizer.words) == (first.model_config, first.tokenizer.words)
     assert (run / "model.safetensors").read_bytes() != (tmp_path / "run" / "model.safetensors").read_bytes()
     options = ["--out", tmp_path / "dropped", "--init-from", run, "--set", "epochs=1"]
     succeed("train", data, *options, "--set", "dropout=0.6")
-    assert load(tmp_path / "dropped").model_config == change(first.model_config, dropout=0.6)
+    assert load_model(tmp_path / "dropped").model_config == change(first.model_config, dropout=0.6)
     options = ["--out", tmp_path / "third", "--init-from", run]
     assert "keeps the model as it is" in refused("train", data, *options, "--set", "hidden_size=9")
     other = write_csv(
@@ -241,7 +241,7 @@ def test_a_known_set_is_read_as_it_was_published_and_its_test_part_left_alone(
         (tmp_path / "sst2" / f"{part}.tsv").write_text(rows, encoding="utf-8")
     told = succeed("train", "sst2", "--preset", "paper", "--out", tmp_path / "run", *TINY, "--set", "dropout=0").out
     assert "test:" not in told
-    assert load(tmp_path / "run").tokenizer.config.split == "spaces"
+    assert load_model(tmp_path / "run").tokenizer.config.split == "spaces"
     told = succeed("train", "sst2", "--score-test", "--out", tmp_path / "second", *TINY).out
     assert "test: accuracy" in told
     scored = json.loads(succeed("evaluate", tmp_path / "run", "sst2", "--part", "test", "--json").out)
@@ -271,7 +271,7 @@ def test_the_best_model_before_the_loss_went_wrong_is_saved(tmp_path: Path, monk
     monkeypatch.setattr("routepool.cli.training_run.fit", diverging)
     data = write_csv(tmp_path / "reviews.csv", sentences(40))
     assert refused("train", data, "--out", tmp_path / "run", *TINY) == "the loss is nan"
-    assert load(tmp_path / "run").labels == ("bad", "good")
+    assert load_model(tmp_path / "run").labels == ("bad", "good")
 
 
 def test_evaluate_shows_a_table(run: Path) -> None:

@@ -19,7 +19,7 @@ from routepool.cli import screen
 from routepool.cli.settings import Asked, resolve
 from routepool.cli.study import Study
 from routepool.cli.tuning import _Watching
-from routepool.persistence import load
+from routepool.persistence import load_model
 from routepool.training import DivergedError, EpochReport, fit
 from routepool.tuning import FAILED, FINISHED, PRUNED, SEARCHES, Trial, ended_trials
 
@@ -65,7 +65,7 @@ def test_a_grid_is_tried_whole_and_its_best_setting_trains_as_it_did(whole: Path
     best = max(trials, key=lambda trial: (trial.score, -trial.number))
     assert best.settings["learning_rate"] == 0.02
     succeed("train", data, "--preset", whole / "best.toml", "--out", run, *DATA_OPTIONS)
-    saved = load(run)
+    saved = load_model(run)
     assert saved.training is not None
     assert saved.training.learning_rate == 0.02
     assert saved.model_config.aggregator_options["capsules"] == best.settings["capsules"]

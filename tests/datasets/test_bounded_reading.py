@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from routepool.datasets import Example, load, natural_order, read, split
+from routepool.datasets import Example, load_dataset, natural_order, read, split
 from routepool.errors import InputError, unknown
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 PROGRAMME = Path(__file__).parents[1] / "programmes" / "bad_files.py"
 SECONDS, MEGABYTES = 1.0, 200.0
@@ -129,11 +129,11 @@ def test_bad_files_are_refused_in_a_second_and_200_megabytes(tmp_path: Path) -> 
 def test_the_longest_row_can_be_set(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(ROWS + b'"two\nlines",1\n' + b"x" * 40 + b",0\n")
-    assert len(load(path, longest_row=43).examples) == 4
+    assert len(load_dataset(path, longest_row=43).examples) == 4
     with pytest.raises(InputError, match=r"row 6: longer than 42 characters.*--longest-row N \(longest_row=N"):
-        load(path, longest_row=42)
+        load_dataset(path, longest_row=42)
     with pytest.raises(InputError, match=r"longest_row must be a number of characters, 1 or more, got 0"):
-        load(path, longest_row=0)
+        load_dataset(path, longest_row=0)
 
 
 def test_what_is_packed_well_is_read(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_is_packed_well_is_read(tmp_path: Path) -> None:
 def test_a_quote_that_is_never_closed_costs_its_row_in_a_long_file_too(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(ROWS + b'"open,1\n' + b"some words of a review,1\n" * 300_000 + b'"open too,1\n' + b"fine,0\n" * 9)
-    data = load(path, on_error="skip")
+    data = load_dataset(path, on_error="skip")
     assert [skipped.row for skipped in data.skipped] == [4, 300_005]
     assert len(data.examples) == 300_011
 

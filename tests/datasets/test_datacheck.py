@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from routepool.datasets import Dataset, load
+from routepool.datasets import Dataset, load_dataset
 from routepool.datasets.findings import Finding, Report, check, near_duplicates
 
 WORDS = ["river", "stone", "quiet", "harbour", "lamp", "evening", "bread", "window", "garden", "letter", "winter"]
@@ -15,7 +15,7 @@ WORDS = ["river", "stone", "quiet", "harbour", "lamp", "evening", "bread", "wind
 
 def data(rows: list[tuple[str, str]], **options: Any) -> Dataset:
     content = "\n".join(json.dumps({"text": text, "label": label}) for text, label in rows)
-    return load(io.BytesIO(content.encode()), format="jsonl", on_error="skip", **options)
+    return load_dataset(io.BytesIO(content.encode()), format="jsonl", on_error="skip", **options)
 
 
 def found(report: Report) -> dict[str, Finding]:
@@ -93,7 +93,7 @@ def test_rare_unbalanced_lone_and_twin_labels_are_warned_about() -> None:
 
 def test_rows_that_could_not_be_read_are_reported() -> None:
     rows = "text,label\n" + "".join(f"{text},{label}\n" for text, label in CLEAN) + "x,y,z\n"
-    finding = found(check(load(io.BytesIO(rows.encode()), format="csv", on_error="skip")))["unreadable"]
+    finding = found(check(load_dataset(io.BytesIO(rows.encode()), format="csv", on_error="skip")))["unreadable"]
     assert (finding.count, finding.rows) == (1, ((42,),))
 
 
@@ -113,7 +113,7 @@ def test_a_report_is_json_and_plain_lines_gravest_first() -> None:
 
 def test_label_sets_without_labels_are_checked_too() -> None:
     rows = b'{"text": "one", "label": []}\n{"text": "two", "label": ["a", "b"]}'
-    assert check(load(io.BytesIO(rows), format="jsonl", multi_label=True)).labels == {"a": 1, "b": 1}
+    assert check(load_dataset(io.BytesIO(rows), format="jsonl", multi_label=True)).labels == {"a": 1, "b": 1}
 
 
 def test_texts_without_spaces_or_letters_are_compared_by_their_characters() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routepool.datasets import Skipped, check_trainable, load, read
+from routepool.datasets import Skipped, check_trainable, load_dataset, read
 from routepool.errors import InputError
 
 GOOD = b"text,label\na fine day,1\n"
@@ -69,7 +69,7 @@ def test_a_bad_file_is_named_with_its_row_and_what_is_wrong(tmp_path: Path, case
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        load(path, **options)
+        load_dataset(path, **options)
     assert str(caught.value).startswith(f"{path}, row {row}")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -83,12 +83,12 @@ def write(folder: Path, content: bytes, name: str = "data.csv") -> Path:
 def test_the_record_is_numbered_too_where_it_is_not_its_line(tmp_path: Path) -> None:
     path = write(tmp_path, b'text,label\n"two\nlines",1\nno label,\n')
     with pytest.raises(InputError, match=r"row 4 \(record 2\): the label"):
-        load(path)
+        load_dataset(path)
 
 
 def test_bad_rows_are_skipped_counted_and_listed(tmp_path: Path) -> None:
     rows = b"text,label\ngood,1\nragged,2,3\nno label,\ncaf\xe9,0\n\0,1\nlast,0\n"
-    data = load(write(tmp_path, rows), on_error="skip")
+    data = load_dataset(write(tmp_path, rows), on_error="skip")
     assert [example.text for example in data.examples] == ["good", "last"]
     assert data.skipped_count == 4
     assert [skipped.row for skipped in data.skipped] == [3, 4, 5, 6]
@@ -98,14 +98,14 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path: Path) -> None:
 
 def test_empty_texts_are_left_out_counted_and_listed_unless_every_row_is_wanted(tmp_path: Path) -> None:
     path = write(tmp_path, b"text,label\ngood,1\n,0\n \t,1\nlast,0\n")
-    data = load(path)
+    data = load_dataset(path)
     assert [example.text for example in data.examples] == ["good", "last"]
     assert data.skipped_kinds == {"empty": 2}
     assert [skipped.row for skipped in data.skipped] == [3, 4]
     with pytest.raises(InputError, match="row 3: the text in 'text' is empty"):
-        load(path, on_error="stop")
+        load_dataset(path, on_error="stop")
     with pytest.raises(InputError, match="row 3: the text in 'text' is empty"):
-        load(path, on_error="raise")  # the older name of stop, which is on record in runs that were stopped
+        load_dataset(path, on_error="raise")  # the older name of stop, which is on record in runs that were stopped
 
 
 @pytest.mark.parametrize(
@@ -117,17 +117,17 @@ def test_empty_texts_are_left_out_counted_and_listed_unless_every_row_is_wanted(
     ],
 )
 def test_a_header_that_comes_again_is_left_out_and_is_no_class(joined: bytes, tmp_path: Path) -> None:
-    data = load(write(tmp_path, joined))
+    data = load_dataset(write(tmp_path, joined))
     assert (data.labels, len(data.examples)) == (("0", "1"), 4)
     assert data.skipped_kinds == {"repeated-header": 1}
     assert [skipped.row for skipped in data.skipped] == [4]
 
 
 def test_a_guessed_header_is_still_one_where_it_comes_again(tmp_path: Path) -> None:
-    data = load(write(tmp_path, b"phrase,verdict\na fine long day,1\nrain again,0\nphrase,verdict\nsnow,0\n"))
+    data = load_dataset(write(tmp_path, b"phrase,verdict\na fine long day,1\nrain again,0\nphrase,verdict\nsnow,0\n"))
     assert (data.columns.header, data.labels, len(data.examples)) == (True, ("0", "1"), 3)
     rows = b"good,yes\nbad weather,no\ngood,yes\nfine,yes\n"  # a row that comes again is no header for that
-    assert len(load(write(tmp_path, rows), text_column="1", label_column="2").examples) == 4
+    assert len(load_dataset(write(tmp_path, rows), text_column="1", label_column="2").examples) == 4
 
 
 def test_a_column_of_texts_may_hold_the_name_of_the_column(tmp_path: Path) -> None:
@@ -137,16 +137,16 @@ def test_a_column_of_texts_may_hold_the_name_of_the_column(tmp_path: Path) -> No
 
 def test_an_unclosed_quote_costs_one_row_not_the_rest_of_the_file(tmp_path: Path) -> None:
     rows = b'text,label\n"open,1\ntwo,0\n"three ""3""",1\nfour,0\n'
-    data = load(write(tmp_path, rows), on_error="skip")
+    data = load_dataset(write(tmp_path, rows), on_error="skip")
     assert [example.text for example in data.examples] == ["two", 'three "3"', "four"]
     assert [skipped.row for skipped in data.skipped] == [2]
 
 
 def test_a_file_of_bad_rows_only_is_an_error_even_when_skipping(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="all 2 rows were skipped; the first, row 2: the label"):
-        load(write(tmp_path, b"text,label\na,\nb,\n"), on_error="skip")
+        load_dataset(write(tmp_path, b"text,label\na,\nb,\n"), on_error="skip")
     with pytest.raises(InputError, match="all 2 rows were skipped; the first, row 2: the text in 'text' is empty"):
-        load(write(tmp_path, b"text,label\n,1\n,0\n"))
+        load_dataset(write(tmp_path, b"text,label\n,1\n,0\n"))
 
 
 def test_a_truncated_file_is_an_error_even_when_skipping(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_a_truncated_file_is_an_error_even_when_skipping(tmp_path: Path) -> None
 def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path, GOOD, "reviews.csv")
     with pytest.raises(InputError, match=r"review\.csv: no such file; near names in its folder: reviews\.csv"):
-        load(tmp_path / "review.csv")
+        load_dataset(tmp_path / "review.csv")
     with pytest.raises(InputError, match="nor is there a folder"):
-        load(tmp_path / "nowhere" / "reviews.csv")
+        load_dataset(tmp_path / "nowhere" / "reviews.csv")
 
 
 def test_a_folder_is_not_a_file_and_its_files_are_listed(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_folder_is_not_a_file_and_its_files_are_listed(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"is a folder; name one file in it \(it holds reviews\.csv\)"):
         read(tmp_path)
     with pytest.raises(InputError, match="is a folder"):
-        load(tmp_path)
+        load_dataset(tmp_path)
 
 
 def test_a_file_without_permission_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,26 +177,26 @@ def test_a_file_without_permission_says_so(tmp_path: Path, monkeypatch: pytest.M
     # The superuser, who may run this, is never refused.
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(InputError, match=r"data\.csv: no permission to read it"):
-        load(path)
+        load_dataset(path)
 
 
 def test_a_spreadsheet_or_an_unknown_suffix_gets_advice(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="save the sheet as CSV"):
-        load(write(tmp_path, b"PK\x03\x04....", "data.csv"))
+        load_dataset(write(tmp_path, b"PK\x03\x04....", "data.csv"))
     with pytest.raises(InputError, match=r"no data format goes with '\.xlsx'; name one of csv, fasttext, jsonl"):
-        load(write(tmp_path, b"PK\x03\x04....", "data.xlsx"))
+        load_dataset(write(tmp_path, b"PK\x03\x04....", "data.xlsx"))
 
 
 def test_a_mistyped_option_encoding_or_format_suggests_the_right_one(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
     with pytest.raises(InputError, match="unknown option 'label_colum', did you mean 'label_column'"):
-        load(path, label_colum="label")  # type: ignore[call-arg]
+        load_dataset(path, label_colum="label")  # type: ignore[call-arg]
     with pytest.raises(InputError, match="unknown encoding 'latin-99'"):
-        load(path, encoding="latin-99")
+        load_dataset(path, encoding="latin-99")
     with pytest.raises(InputError, match="unknown data format 'jsonk', did you mean 'jsonl'"):
-        load(path, format="jsonk")
+        load_dataset(path, format="jsonk")
     with pytest.raises(InputError, match=r"unknown on_error 'ignore'\. Known: stop, skip"):
-        load(path, on_error="ignore")  # type: ignore[arg-type]
+        load_dataset(path, on_error="ignore")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "fasttext", "lines", "tang"])
@@ -216,14 +216,14 @@ def test_an_empty_text_is_legal_where_it_is_allowed(tmp_path: Path) -> None:
 
 
 def test_one_class_is_refused_for_training_only(tmp_path: Path) -> None:
-    data = load(write(tmp_path, GOOD))
+    data = load_dataset(write(tmp_path, GOOD))
     with pytest.raises(InputError, match=r"data\.csv, row 2: every example is labelled 1 in 'label'; at least two"):
         check_trainable(data)
 
 
 def test_a_dev_label_that_training_lacks_is_named_with_its_row(tmp_path: Path) -> None:
-    train = load(write(tmp_path, b"text,label\na,1\nb,0\n"))
-    dev = load(write(tmp_path, b"text,label\nc,1\nd,2\n", "dev.csv"))
+    train = load_dataset(write(tmp_path, b"text,label\na,1\nb,0\n"))
+    dev = load_dataset(write(tmp_path, b"text,label\nc,1\nd,2\n", "dev.csv"))
     check_trainable(train, train)
     with pytest.raises(InputError, match=r"dev\.csv, row 3: label '2' does not occur in .*data\.csv \(0, 1\)"):
         check_trainable(train, dev)

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from routepool.datasets import Example, load, natural_order, read
+from routepool.datasets import Example, load_dataset, natural_order, read
 from routepool.errors import MissingPackageError
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(str.strip)
@@ -56,7 +56,7 @@ def test_any_text_survives_a_jsonl_file(rows: list[tuple[str, str]], ascii_only:
 def test_a_compressed_file_reads_as_the_plain_one_whatever_its_name(tmp_path: Path, compress: Any) -> None:
     for name in ("data.csv", "data.csv.gz"):
         (tmp_path / name).write_bytes(compress(as_csv(ROWS)))
-        data = load(tmp_path / name)
+        data = load_dataset(tmp_path / name)
         assert [(e.text, e.labels) for e in data.examples] == expected(ROWS)
 
 
@@ -89,7 +89,7 @@ def test_a_tsv_keeps_its_quotes_and_a_quoted_one_is_read_as_csv() -> None:
 
 def test_fasttext_files_are_known_by_their_first_line(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("__label__good a fine day\n__label__bad rain\n")
-    assert [(e.text, e.labels) for e in load(tmp_path / "train.txt").examples] == [
+    assert [(e.text, e.labels) for e in load_dataset(tmp_path / "train.txt").examples] == [
         ("a fine day", ("good",)),
         ("rain", ("bad",)),
     ]
@@ -119,7 +119,7 @@ def test_standard_input_is_one_text_a_line_and_blank_lines_count(monkeypatch: py
 
 def test_standard_input_can_be_loaded_with_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(as_csv(ROWS))))
-    data = load("-", format="csv")
+    data = load_dataset("-", format="csv")
     assert data.source == "standard input"
     assert len(data.examples) == len(ROWS)
     assert len(data.sha256) == 64
@@ -130,7 +130,7 @@ def test_parquet_is_read_with_its_extra_and_streams(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pyarrow.table({"id": [1, 2, 3], "text": [t for t, _ in ROWS], "label": [True, False, True]})
     parquet.write_table(table, tmp_path / "data.parquet")
-    data = load(tmp_path / "data.parquet")
+    data = load_dataset(tmp_path / "data.parquet")
     assert [(e.row, e.labels) for e in data.examples] == [(1, ("true",)), (2, ("false",)), (3, ("true",))]
     assert [e.text for e in data.examples] == [t for t, _ in ROWS]
 
@@ -182,7 +182,7 @@ def test_a_named_pipe_is_read_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     writer = threading.Thread(target=(tmp_path / "pipe.csv").write_bytes, args=(as_csv(ROWS),))
     writer.start()
-    assert len(load(tmp_path / "pipe.csv", format="csv").examples) == len(ROWS)
+    assert len(load_dataset(tmp_path / "pipe.csv", format="csv").examples) == len(ROWS)
     writer.join()
 
 
@@ -216,7 +216,7 @@ def test_label_sets_come_from_every_format_and_may_be_empty(content: bytes, form
 def test_a_text_of_a_million_words_is_read(tmp_path: Path) -> None:
     text = "word " * 1_000_000
     (tmp_path / "long.csv").write_text(f'text,label\n"{text}",1\nshort,0\n')
-    assert [len(e.text.split()) for e in load(tmp_path / "long.csv").examples] == [1_000_000, 1]
+    assert [len(e.text.split()) for e in load_dataset(tmp_path / "long.csv").examples] == [1_000_000, 1]
 
 
 class EndlessRows(io.RawIOBase):

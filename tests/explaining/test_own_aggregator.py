@@ -15,7 +15,7 @@ from routepool.cli import screen
 from routepool.cli.painting import paint
 from routepool.explaining import Explanation, Subject, explain, render_page
 from routepool.explaining.pictures import PICTURES
-from routepool.persistence import SavedModel, save
+from routepool.persistence import SavedModel, save_model
 
 TEXT = "A merry cup of tea"
 
@@ -71,7 +71,7 @@ def test_the_server_says_what_its_parts_are(saved: SavedModel, tmp_path: Path) -
     pytest.importorskip("fastapi", reason='needs pip install "routepool[serve]"')
     from routepool.extras.serving.models import load_model
 
-    save(tmp_path / "run", saved, card={})
+    save_model(tmp_path / "run", saved, card={})
     told = load_model(str(tmp_path / "run")).description
     assert (told["aggregator"], told["part"], told["share_of"]) == ("slots", "slot", "text")
     assert (told["capsules"], told["iterations"]) == (3, 1)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from routepool.extras.huggingface import HuggingFaceEncoder, encoder
 from routepool.model import Classifier
-from routepool.persistence import latest_checkpoint, load, save
+from routepool.persistence import latest_checkpoint, load_model, save_model
 from routepool.scoring.predictor import of_saved
 from routepool.settings import PRETRAINED, ModelConfig, Preset, TextConfig, change
 from routepool.training import Hook, InterruptedTrainingError, StepReport, fit
@@ -197,12 +197,12 @@ def test_a_saved_model_needs_neither_the_folder_nor_the_network(
     fitted = fit(planted.task(), settings(here, epochs=1))
     texts = ["A merry cup of tea.", "It was gloomy and bitter " * 30]
     expected = of_saved(fitted.saved).predict_proba(texts)
-    save(tmp_path / "run", fitted.saved, card={})
+    save_model(tmp_path / "run", fitted.saved, card={})
     for path in here.iterdir():
         path.unlink()
     here.rmdir()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    saved = load(tmp_path / "run")
+    saved = load_model(tmp_path / "run")
     assert np.abs(of_saved(saved).predict_proba(texts) - expected).max() < 1e-6
     assert saved.model_config.encoder == "hf"
     assert "published" not in (tmp_path / "run" / "config.json").read_text()
@@ -213,13 +213,13 @@ def test_a_saved_model_with_other_weights_is_refused(folder: Path, tmp_path: Pat
     with torch.no_grad():
         fitted.saved.classifier.get_parameter("levels.0.encoder.model.embeddings.LayerNorm.bias")[0] = float("nan")
     with pytest.raises(ValueError, match=r"LayerNorm.bias must hold finite numbers"):
-        save(tmp_path / "run", fitted.saved, card={})
+        save_model(tmp_path / "run", fitted.saved, card={})
 
 
 def test_training_goes_on_from_a_saved_model(folder: Path, tmp_path: Path) -> None:
     fitted = fit(planted.task(), settings(folder, epochs=1))
-    save(tmp_path / "run", fitted.saved, card={})
-    more = fit(planted.task(), settings(folder, epochs=1, learning_rate=1e-3), start=load(tmp_path / "run"))
+    save_model(tmp_path / "run", fitted.saved, card={})
+    more = fit(planted.task(), settings(folder, epochs=1, learning_rate=1e-3), start=load_model(tmp_path / "run"))
     assert more.saved.model_config == fitted.saved.model_config
 
 
@@ -241,7 +241,7 @@ for words in (3000, 20_004):
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak of memory is read from /proc")
 def test_a_document_of_20_000_words_is_read_whole_in_bounded_memory(tmp_path: Path) -> None:
     here = tiny_encoder.write_encoder(tmp_path / "encoder", hidden_size=32, max_position_embeddings=512)
-    save(tmp_path / "run", fit(planted.task(train=8, dev=4), settings(here, epochs=1)).saved, card={})
+    save_model(tmp_path / "run", fit(planted.task(train=8, dev=4), settings(here, epochs=1)).saved, card={})
     command = [sys.executable, "-c", PEAK, str(tmp_path / "run")]
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=one_thread)

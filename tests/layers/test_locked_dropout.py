@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from routepool.errors import InputError
 from routepool.layers.dropout import LockedDropout
 from routepool.model import Classifier
-from routepool.persistence import load, save
+from routepool.persistence import load_model, save_model
 from routepool.settings import ModelConfig
 
 SHARE = 0.4
@@ -85,7 +85,7 @@ def test_each_value_by_itself_is_still_the_default() -> None:
 
 def test_the_kind_is_saved_with_the_model(tmp_path: Path) -> None:
     fitted = planted.train(planted.tiny(dropout_kind="locked", epochs=1))
-    save(tmp_path / "run", fitted.saved, card={})
-    assert load(tmp_path / "run").model_config.dropout_kind == "locked"
+    save_model(tmp_path / "run", fitted.saved, card={})
+    assert load_model(tmp_path / "run").model_config.dropout_kind == "locked"
     with pytest.raises(InputError, match="dropout_kind must be one of each, locked, got 'variational'"):
         planted.tiny(dropout_kind="variational")

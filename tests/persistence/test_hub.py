@@ -26,9 +26,8 @@ from support.cards import CARD, HOSTILE  # noqa: E402
 
 from routepool.errors import InputError  # noqa: E402
 from routepool.extras import hub as extra  # noqa: E402
-from routepool.persistence import save  # noqa: E402
-from routepool.persistence.card import render  # noqa: E402
-from routepool.persistence.metadata import brief  # noqa: E402
+from routepool.persistence import save_model  # noqa: E402
+from routepool.persistence.card import brief, render  # noqa: E402
 from routepool.scoring.predictor import Predictor, load, of_saved  # noqa: E402
 from routepool.settings import ModelConfig, TextConfig  # noqa: E402
 from routepool.text import Tokenizer  # noqa: E402
@@ -285,5 +284,5 @@ def test_a_trained_model_is_shared_with_its_own_card(fake: FakeHub, tmp_path: Pa
 
 
 def test_the_command_line_still_wants_a_folder(tmp_path: Path) -> None:
-    save(tmp_path / "run", tiny_model(), card={})
+    save_model(tmp_path / "run", tiny_model(), card={})
     assert "wanted the folder of a model" in refused("predict", tmp_path / "none", tmp_path / "texts.csv")

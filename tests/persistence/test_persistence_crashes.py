@@ -15,7 +15,7 @@ from support.crashing import fast, killed_at, posix  # noqa: F401 - fast is used
 from support.model_folders import logits, tiny_model
 
 from routepool.errors import InputError
-from routepool.persistence import checkpoints, load, save
+from routepool.persistence import checkpoints, load_model, save_model
 
 OLD, NEW, THIRD = (tiny_model(seed=seed) for seed in (1, 2, 3))
 COMPLETE = sorted([*("config.json", "tokenizer.json", "model.safetensors"), "manifest.json", "README.md"])
@@ -31,17 +31,17 @@ def test_a_kill_at_any_moment_of_replacing_leaves_the_old_or_the_new_model(tmp_p
     step, seen = 0, set()
     while True:
         run = tmp_path / str(step)
-        save(run, OLD, card={})
-        died = killed_at(step, lambda run=run: save(run, NEW, card={}, force=True))  # type: ignore[misc]
-        found = logits(load(run))
+        save_model(run, OLD, card={})
+        died = killed_at(step, lambda run=run: save_model(run, NEW, card={}, force=True))  # type: ignore[misc]
+        found = logits(load_model(run))
         assert torch.equal(found, logits(OLD)) or torch.equal(found, logits(NEW))
         seen.add(torch.equal(found, logits(NEW)))
         # A second kill at the same step of the next save keeps the promise too, and a whole save leaves no litter.
-        killed_at(step, lambda run=run: save(run, THIRD, card={}, force=True))  # type: ignore[misc]
-        found = logits(load(run))
+        killed_at(step, lambda run=run: save_model(run, THIRD, card={}, force=True))  # type: ignore[misc]
+        found = logits(load_model(run))
         assert any(torch.equal(found, logits(model)) for model in (OLD, NEW, THIRD))
-        save(run, THIRD, card={}, force=True)
-        assert torch.equal(logits(load(run)), logits(THIRD))
+        save_model(run, THIRD, card={}, force=True)
+        assert torch.equal(logits(load_model(run)), logits(THIRD))
         assert names(run) == COMPLETE
         if not died:
             break
@@ -56,14 +56,14 @@ def test_a_kill_at_any_moment_of_a_first_save_leaves_nothing_or_the_model(tmp_pa
     while True:
         run = tmp_path / str(step)
         (run / "checkpoints").mkdir(parents=True)
-        died = killed_at(step, lambda run=run: save(run, NEW, card={}))  # type: ignore[misc]
+        died = killed_at(step, lambda run=run: save_model(run, NEW, card={}))  # type: ignore[misc]
         try:
-            assert torch.equal(logits(load(run)), logits(NEW))
+            assert torch.equal(logits(load_model(run)), logits(NEW))
             seen.add("model")
         except InputError as error:
             assert "use --resume" in str(error)  # noqa: PT017 - the model is a right answer too
             seen.add("nothing")
-            save(run, NEW, card={})  # what a resumed training does, without force
+            save_model(run, NEW, card={})  # what a resumed training does, without force
             assert names(run) == sorted([*COMPLETE, "checkpoints"])
         if not died:
             break
@@ -75,7 +75,7 @@ def test_a_kill_at_any_moment_of_a_first_save_leaves_nothing_or_the_model(tmp_pa
 def test_a_full_disk_leaves_the_old_model_and_no_litter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
-    save(tmp_path, OLD, card={})
+    save_model(tmp_path, OLD, card={})
     left = call
 
     def full(handle: int) -> None:
@@ -86,12 +86,12 @@ def test_a_full_disk_leaves_the_old_model_and_no_litter(
 
     monkeypatch.setattr(os, "fsync", full)
     try:
-        save(tmp_path, NEW, card={}, force=True)
+        save_model(tmp_path, NEW, card={}, force=True)
     except InputError as error:
         assert f"{tmp_path}: cannot be written (No space left on device); free some space" in str(error)  # noqa: PT017
     monkeypatch.undo()
     committed = call > 6  # 1 before, 5 files, their folder: then the new manifest is in place
-    assert torch.equal(logits(load(tmp_path)), logits(NEW if committed else OLD))
+    assert torch.equal(logits(load_model(tmp_path)), logits(NEW if committed else OLD))
     assert committed or names(tmp_path) == COMPLETE
 
 
@@ -109,10 +109,10 @@ def test_all_is_on_the_disk_before_the_manifest_is_in_place(tmp_path: Path, monk
     run, files = tmp_path / "run", ["config.json", "tokenizer.json", "model.safetensors", "README.md"]
     written = ["run", *(f".{name}.new" for name in [*files, "manifest.json"]), "run"]
     placed = [event for name in files for event in (f"-> {name}", "run")]
-    save(run, OLD, card={})
+    save_model(run, OLD, card={})
     assert events == [*written, *placed, "-> manifest.json", "run"]
     events.clear()
-    save(run, NEW, card={}, force=True)
+    save_model(run, NEW, card={}, force=True)
     assert events == [*written, "-> manifest.json", "run", *placed]
 
 
@@ -124,17 +124,17 @@ import torch
 from support.crashing import fast, killed_at, posix  # noqa: F401 - fast is used by being here
 from support.model_folders import logits, tiny_model
 from routepool.errors import InputError
-from routepool.persistence import latest_checkpoint, load, save, write_checkpoint
+from routepool.persistence import latest_checkpoint, load_model, save_model, write_checkpoint
 
 run = Path(sys.argv[1])
 old, new = tiny_model(seed=1), tiny_model(seed=2)
-save(run, old, card={})
+save_model(run, old, card={})
 write_checkpoint(run, {"a": torch.zeros(9)}, {"step": 1})
 before = sorted(str(path) for path in run.rglob("*"))
 for limit in (0, 1, 300, 600, 1500):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     for write in (
-        lambda: save(run, new, card={}, force=True),
+        lambda: save_model(run, new, card={}, force=True),
         lambda: write_checkpoint(run, {"a": torch.zeros(900)}, {"step": 2}),
     ):
         try:
@@ -143,7 +143,7 @@ for limit in (0, 1, 300, 600, 1500):
             assert "cannot be written (File too large)" in str(error), error
         else:
             raise SystemExit(f"written within {limit} bytes")
-    assert torch.equal(logits(load(run)), logits(old))
+    assert torch.equal(logits(load_model(run)), logits(old))
     assert latest_checkpoint(run).state == {"step": 1}
     assert sorted(str(path) for path in run.rglob("*")) == before
 sys.stderr.write("kept")
@@ -179,27 +179,27 @@ def test_a_read_only_folder_is_loaded_and_refused_for_writing() -> None:
     with tempfile.TemporaryDirectory() as outer:
         Path(outer).chmod(0o755)
         run = Path(outer) / "run"
-        save(run, OLD, card={})
+        save_model(run, OLD, card={})
         (run / "checkpoints").mkdir()
         with read_only(run):
             with pytest.raises(InputError, match=r"run: cannot be written \(Permission denied\).* you may write to"):
-                save(run, NEW, card={}, force=True)
+                save_model(run, NEW, card={}, force=True)
             with pytest.raises(InputError, match=r"checkpoints: cannot be written \(Permission denied\)"):
                 checkpoints.write_checkpoint(run, {}, {})
-            assert torch.equal(logits(load(run)), logits(OLD))
+            assert torch.equal(logits(load_model(run)), logits(OLD))
         assert names(run) == sorted([*COMPLETE, "checkpoints"])
 
 
 def test_an_interruption_while_writing_leaves_the_old_model_and_no_litter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(tmp_path, OLD, card={})
+    save_model(tmp_path, OLD, card={})
 
     def interrupted(handle: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("routepool.persistence.folder.seal", interrupted)
+    monkeypatch.setattr("routepool.persistence.saving.seal", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        save(tmp_path, NEW, card={}, force=True)
-    assert torch.equal(logits(load(tmp_path)), logits(OLD))
+        save_model(tmp_path, NEW, card={}, force=True)
+    assert torch.equal(logits(load_model(tmp_path)), logits(OLD))
     assert names(tmp_path) == COMPLETE

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from support.model_folders import change_config, change_model_config, change_tensors, logits, reseal, tiny_model
 
 from routepool.errors import InputError, MissingPackageError
-from routepool.files.disk import Entry
-from routepool.persistence import load, save
-from routepool.persistence.manifest import seal
+from routepool.persistence import load_model, save_model
+from routepool.persistence.folder import Entry
+from routepool.persistence.saving import seal
 from routepool.registry import Extra
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "manifest.json", "README.md")
@@ -27,7 +27,7 @@ BIAS = "head.output.bias"
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "run"
-    save(folder, MODEL, card={})
+    save_model(folder, MODEL, card={})
     return folder
 
 
@@ -38,7 +38,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
 
 def refused(folder: Path, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        load(folder)
+        load_model(folder)
     assert "\n" not in str(caught.value)
 
 
@@ -53,7 +53,7 @@ def test_a_flipped_bit_or_a_cut_never_changes_a_prediction_silently(
     content[index] ^= 1 << bit
     (spoiled / name).write_bytes(content[:index] if cut else content)
     try:
-        loaded = load(spoiled)
+        loaded = load_model(spoiled)
     except InputError as error:
         assert "\n" not in str(error)  # noqa: PT017 - a whole file is a right answer too
         return
@@ -201,7 +201,7 @@ def test_a_model_of_a_package_that_is_not_installed_gives_the_pip_line(
     monkeypatch.setitem(ENCODERS._extras, "far", Extra("routepool_far_away", "far"))
     change_model_config(run, encoder="far")
     with pytest.raises(MissingPackageError, match=r'pip install "routepool\[far\]"'):
-        load(run)
+        load_model(run)
 
 
 def test_another_vocabulary_is_refused(run: Path) -> None:

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from routepool.datasets import load
+from routepool.datasets import load_dataset
 from routepool.errors import InputError
-from routepool.vectors.parsing import FileSource
+from routepool.vectors.word_files import FileSource
 
 
 def read(path: Path) -> str:
@@ -24,7 +24,7 @@ def read(path: Path) -> str:
             with TemporaryDirectory() as cache:
                 FileSource(str(path), cache=Path(cache)).lookup(["good"])
         else:
-            load(path)
+            load_dataset(path)
     except InputError as error:
         return str(error)
     return ""

@@ -33,7 +33,7 @@ import torch
 from support.serving import KEY, Client, Outcome, Question, Running, ask_all, questions_of, run_schemathesis, serving
 
 from routepool.model import Classifier
-from routepool.persistence import SavedModel, save
+from routepool.persistence import SavedModel, save_model
 from routepool.scoring.predictor import load
 from routepool.settings import ModelConfig
 from routepool.text import Tokenizer
@@ -284,7 +284,7 @@ def random_model(folder: Path) -> Path:
     torch.manual_seed(0)
     classifier = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2).eval()
     saved = SavedModel(classifier=classifier, tokenizer=tokenizer, model_config=config, labels=("bad", "good"))
-    save(folder, saved, card={})
+    save_model(folder, saved, card={})
     return folder
 
 

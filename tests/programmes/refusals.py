@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from routepool.errors import InputError
-from routepool.persistence import load
+from routepool.persistence import load_model
 
 calls: list[str] = []
 
@@ -37,14 +37,14 @@ def forbid_network() -> None:
 def main() -> None:
     place, *usual = map(Path, sys.argv[1:])
     for whole in usual:
-        load(whole)  # imports what an idle process has
+        load_model(whole)  # imports what an idle process has
     for folder in sorted(path for path in place.iterdir() if path not in usual):
         sys.stdout.write(json.dumps({"begins": folder.name}) + "\n")
         sys.stdout.flush()
         peak()
         before, start = peak(), time.process_time()
         try:
-            load(folder)
+            load_model(folder)
             said = None
         except InputError as error:
             said = str(error)

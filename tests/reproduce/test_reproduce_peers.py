@@ -9,7 +9,7 @@ import pytest
 from reproduce import peers
 from reproduce.ledger import Ledger
 from reproduce.peers import PEERS, make
-from routepool.datasets import Parts, load
+from routepool.datasets import Parts, load_dataset
 
 
 def part(folder: Path, name: str, seed: int) -> str:
@@ -29,7 +29,7 @@ def part(folder: Path, name: str, seed: int) -> str:
 def test_a_peer_learns_and_enters_one_look_at_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(peers, "BUCKETS", 2**12)
     columns = {"header": False, "label_column": "1", "text_column": "2"}
-    parts = Parts(*(load(part(tmp_path, one, seed), **columns) for seed, one in enumerate(Parts._fields)))  # type: ignore[arg-type]
+    parts = Parts(*(load_dataset(part(tmp_path, one, seed), **columns) for seed, one in enumerate(Parts._fields)))  # type: ignore[arg-type]
     ledger = Ledger(tmp_path / "ledger.csv")
     make(name, parts, tmp_path, ledger)
     found = json.loads((tmp_path / "peers" / f"{name}.json").read_text())

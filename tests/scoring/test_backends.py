@@ -14,7 +14,7 @@ from support.model_folders import TEXTS, change_config, tiny_model
 from routepool import load
 from routepool.batching.padding import BUFFER
 from routepool.errors import NotFiniteError, UnknownNameError
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring import Encoding, Prediction, Predictor
 from routepool.text import Encoded, TextReader, Tokenizer
 
@@ -53,7 +53,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("backends")
     (folder / "lengths_backend.py").write_text(MODULE, encoding="utf-8")
     run = folder / "run"
-    save(run, tiny_model(temperature=2.0), card={})
+    save_model(run, tiny_model(temperature=2.0), card={})
     change_config(run, backend="lengths")
     (run / "model.safetensors").unlink()
     sys.path.insert(0, str(folder))
@@ -79,7 +79,7 @@ def test_the_command_line_uses_it_too(exported: Path) -> None:
 
 
 def test_a_folder_that_names_no_backend_is_one_of_torch(tmp_path: Path) -> None:
-    save(tmp_path / "run", tiny_model(), card={})
+    save_model(tmp_path / "run", tiny_model(), card={})
     assert b'"backend"' not in (tmp_path / "run" / "config.json").read_bytes()
     expected = load(tmp_path / "run").predict_proba(TEXTS)
     change_config(tmp_path / "run", backend="torch")
@@ -88,7 +88,7 @@ def test_a_folder_that_names_no_backend_is_one_of_torch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["os.path", 3, ["torch"], None])
 def test_a_name_that_is_not_in_the_table_is_refused(name: object, tmp_path: Path) -> None:
-    save(tmp_path / "run", tiny_model(), card={})
+    save_model(tmp_path / "run", tiny_model(), card={})
     change_config(tmp_path / "run", backend=name)
     with pytest.raises(UnknownNameError, match=r"unknown backend .* Known: .*torch"):
         load(tmp_path / "run")

@@ -11,7 +11,7 @@ from support.cli_runs import succeed
 from support.model_folders import tiny_model
 
 from routepool.errors import InputError, NotFiniteError
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring import Encoding, Prediction, RowLayout, encode_file, predict_file
 from routepool.scoring.predictor import load
 from routepool.text import Reading
@@ -22,7 +22,7 @@ LINES = ["stars,review", "3,warm soup", "2,warm bread and cold soup", "1,qqq"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("bulk") / "run"
-    save(run, tiny_model(), card={})
+    save_model(run, tiny_model(), card={})
     return run
 
 

@@ -16,7 +16,7 @@ from support.cli_runs import call, refused, run_process, sentences, succeed, tra
 from support.model_folders import TEXTS, tiny_model
 
 from routepool.cli import screen
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring.predictor import Predictor, load, of_saved
 from routepool.scoring.vector_files import VECTOR_FILES
 from routepool.settings import ModelConfig
@@ -111,7 +111,7 @@ def test_a_stream_of_vectors_is_that_of_the_list() -> None:
 
 def test_a_document_model_encodes_the_document(tmp_path: Path) -> None:
     config = replace(tiny_model().model_config, depth=2)
-    save(tmp_path / "run", tiny_model(config=config), card={})
+    save_model(tmp_path / "run", tiny_model(config=config), card={})
     document = "The soup was warm. Nobody came. The bread was stale."
     out = tmp_path / "vectors.npy"
     succeed("encode", tmp_path / "run", "--out", out, stdin=f"{document}\n".encode())
@@ -219,7 +219,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     config = ModelConfig(
         embedding_size=3, encoder="none", head_size=3, aggregator_options={"capsules": 4, "capsule_size": 256}
     )
-    save(tmp_path / "run", tiny_model(config=config, columns=None), card={})
+    save_model(tmp_path / "run", tiny_model(config=config, columns=None), card={})
     # Both fill the buffer of 4,096 texts; a vector takes 4 kB, so that 7,500 more would take 30 MB, if they were kept.
     files = [write_csv(tmp_path / f"{rows}.csv", sentences(rows)) for rows in (4_500, 12_000)]
     code = (

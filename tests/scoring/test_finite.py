@@ -12,7 +12,7 @@ from support.model_folders import overflowing, tiny_model
 
 from routepool.checks import COLDEST, HOTTEST
 from routepool.errors import InputError, NotFiniteError
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.scoring.probabilities import probabilities
 from routepool.settings import ModelConfig, TextConfig, TrainingConfig
@@ -29,7 +29,7 @@ def predictor() -> Predictor:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("overflowing") / "run"
-    save(run, overflowing(), card={})
+    save_model(run, overflowing(), card={})
     return run
 
 

@@ -10,7 +10,7 @@ import pytest
 from support import planted
 
 from routepool.errors import InputError
-from routepool.persistence import SavedModel, save
+from routepool.persistence import SavedModel, save_model
 from routepool.scoring.predictor import Predictor, load, of_saved
 from routepool.scoring.probabilities import chosen, probabilities
 from routepool.scoring.torch_backend import logits_of
@@ -90,7 +90,7 @@ def test_what_is_no_text_is_refused(predictor: Predictor, method: str, wrong: ob
 
 
 def test_a_predictor_from_a_folder_agrees(saved: SavedModel, predictor: Predictor, tmp_path: Path) -> None:
-    save(tmp_path, saved, card={})
+    save_model(tmp_path, saved, card={})
     np.testing.assert_array_equal(load(tmp_path).predict_proba(TEXTS), predictor.predict_proba(TEXTS))
 
 

@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 from routepool.model import Classifier
-from routepool.persistence import SavedModel, save
+from routepool.persistence import SavedModel, save_model
 from routepool.settings import ModelConfig, TextConfig
 from routepool.text import PieceTokenizer
 from support import tiny_encoder
@@ -51,7 +51,7 @@ WITH_BACKBONE = (
 
 
 def write_words(folder: Path) -> None:
-    save(folder, tiny_model(), card={})
+    save_model(folder, tiny_model(), card={})
 
 
 def write_encoder(folder: Path) -> None:
@@ -61,7 +61,9 @@ def write_encoder(folder: Path) -> None:
     config = ModelConfig(encoder="hf", encoder_options=options, head_size=3, aggregator="mean")
     tokenizer = PieceTokenizer(TextConfig(), tiny_encoder.tokenizer().to_str())
     model = Classifier.build(config, vocabulary_size=len(tokenizer.words), classes=2)
-    save(folder, SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("a", "b")), card={})
+    save_model(
+        folder, SavedModel(classifier=model, tokenizer=tokenizer, model_config=config, labels=("a", "b")), card={}
+    )
 
 
 def write_all(place: Path) -> list[str]:

@@ -11,10 +11,10 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from routepool.files.disk import Entry
 from routepool.model import Classifier
 from routepool.persistence import SavedModel
-from routepool.persistence.manifest import seal
+from routepool.persistence.folder import Entry
+from routepool.persistence.saving import seal
 from routepool.settings import ModelConfig, TrainingConfig
 from routepool.text import Tokenizer
 

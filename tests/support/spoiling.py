@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from routepool.files.disk import Entry
-from routepool.persistence.manifest import seal
+from routepool.persistence.folder import Entry
+from routepool.persistence.saving import seal
 from support import tiny_encoder
 from support.model_folders import change_model_config, change_tensors, reseal
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from routepool.errors import InputError
 from routepool.settings import TextConfig
-from routepool.text import LONGEST_WORD, PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, Truncation, count_words
+from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, Truncation, count_words, read_tokenizer
+from routepool.text.sentences import LONGEST_WORD
 
 ENGLISH = "Dr. Smith's film cost $3.50. He didn't like it... <br />Well-made in the U.S., though!"
 GERMAN = "Übermäßig schön, sagte Größe. Die Straße war naß!"
@@ -182,7 +183,7 @@ def test_a_lone_surrogate_is_read_as_one_unknown_character() -> None:
 def test_a_saved_tokenizer_reads_texts_as_before(texts: list[str], lowercase: bool) -> None:
     config = TextConfig(lowercase=lowercase, separator="|", split="spaces", max_words=7, max_sentences=3)
     tokenizer = Tokenizer.build(texts, config=config, extra_words=["extra"])
-    loaded = Tokenizer.from_json(tokenizer.to_json().encode())
+    loaded = read_tokenizer(tokenizer.to_json().encode())
     assert loaded == tokenizer
     for one, other in zip(loaded.encode(texts), tokenizer.encode(texts), strict=True):
         assert one.ids.tolist() == other.ids.tolist()
@@ -206,13 +207,13 @@ def test_a_saved_tokenizer_reads_texts_as_before(texts: list[str], lowercase: bo
 def test_a_tokenizer_file_that_was_changed_is_refused(change: dict[str, Any], message: str) -> None:
     values = json.loads(Tokenizer.build(["a b"]).to_json())
     with pytest.raises(InputError, match=message):
-        Tokenizer.from_json(json.dumps({**values, **change}))
+        read_tokenizer(json.dumps({**values, **change}))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "[" * 100_000, b"\xff\xfe"])
 def test_a_file_that_is_no_tokenizer_is_refused(content: str | bytes) -> None:
     with pytest.raises(InputError, match="tokenizer"):
-        Tokenizer.from_json(content)
+        read_tokenizer(content)
 
 
 def test_wrong_arguments_are_named() -> None:

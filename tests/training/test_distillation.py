@@ -13,7 +13,7 @@ from support.planted import Failing
 
 from routepool.datasets import Example
 from routepool.errors import InputError
-from routepool.persistence import SavedModel, latest_checkpoint, save
+from routepool.persistence import SavedModel, latest_checkpoint, save_model
 from routepool.persistence.tensors import stream
 from routepool.scoring.predictor import of_saved
 from routepool.training import Fitted, Objective, Task, Teacher, balanced_weights, fit, teacher_logits, teaching
@@ -25,7 +25,7 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written(folder: Path, saved: SavedModel) -> Path:
-    save(folder / "run", saved, card={})
+    save_model(folder / "run", saved, card={})
     return folder / "run"
 
 

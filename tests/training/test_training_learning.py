@@ -10,7 +10,7 @@ from support import planted
 
 from routepool.errors import InputError
 from routepool.layers.dropout import LockedDropout
-from routepool.persistence import SavedModel, load, save
+from routepool.persistence import SavedModel, load_model, save_model
 from routepool.settings import AGGREGATORS, OF_LEARNING, change
 from routepool.training import Fitted, Task
 
@@ -93,9 +93,9 @@ def test_a_trained_model_goes_on_from_its_weights_with_its_words(trained: SavedM
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_a_saved_model_goes_on_with_any_kind_of_update(trained: SavedModel, sparse: bool, tmp_path: Path) -> None:
-    save(tmp_path, trained, card={})
+    save_model(tmp_path, trained, card={})
     settings = planted.tiny(sparse=sparse)
-    again = [planted.train(settings, start=start) for start in (trained, load(tmp_path))]
+    again = [planted.train(settings, start=start) for start in (trained, load_model(tmp_path))]
     assert planted.identical(*again)
 
 

@@ -14,7 +14,7 @@ from support import planted
 
 from routepool.batching import Batch
 from routepool.errors import InputError
-from routepool.persistence import latest_checkpoint, load, save
+from routepool.persistence import latest_checkpoint, load_model, save_model
 from routepool.settings import TrainingConfig
 from routepool.training import (
     DivergedError,
@@ -169,8 +169,8 @@ def test_fit_hands_over_the_last_good_model_so_that_it_can_be_saved(tmp_path: Pa
     fitted = caught.value.fitted
     assert fitted.progress.best_epoch == whole.progress.best_epoch
     assert planted.identical(fitted, whole)
-    save(tmp_path / "kept", fitted.saved, card={})
-    assert planted.identical(load(tmp_path / "kept"), whole.saved)
+    save_model(tmp_path / "kept", fitted.saved, card={})
+    assert planted.identical(load_model(tmp_path / "kept"), whole.saved)
 
 
 def test_fit_hands_over_nothing_where_no_epoch_was_finished(monkeypatch: pytest.MonkeyPatch) -> None:

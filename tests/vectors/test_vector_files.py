@@ -11,6 +11,7 @@ from support.tiny_vectors import GLOVE, ROWS, WORDS, cached_files, written
 
 from routepool import vectors
 from routepool.errors import InputError
+from routepool.vectors import load_vectors
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def in_every_form(folder: Path) -> list[str]:
 def test_every_form_of_a_file_gives_the_same_rows(tmp_path: Path) -> None:
     for spec in in_every_form(tmp_path):
         for _ in ("parsed", "from the cache"):
-            found = vectors.load(spec, WORDS)
+            found = load_vectors(spec, WORDS)
             assert found.table.tolist() == ROWS, spec
             assert found.known.tolist() == [True, False, True, True], spec
             assert vectors.frequent(spec, 3) == ["the", "gut", "电影"], spec
@@ -58,7 +59,7 @@ def test_every_form_of_a_file_gives_the_same_rows(tmp_path: Path) -> None:
 
 def test_half_precision_arrays_are_read_as_single(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", **arrays(["x"], np.array([[0.5, 2]], dtype=np.float16)))  # type: ignore[arg-type]
-    table = vectors.load(str(tmp_path / "a.npz"), ["x"]).table
+    table = load_vectors(str(tmp_path / "a.npz"), ["x"]).table
     assert table.dtype == np.float32
     assert table.tolist() == [[0.5, 2]]
 
@@ -85,7 +86,7 @@ def test_half_precision_arrays_are_read_as_single(tmp_path: Path) -> None:
 def test_a_faulty_line_is_named(tmp_path: Path, cache: Path, content: str | bytes, message: str) -> None:
     spec = written(tmp_path / "bad.txt", content)
     with pytest.raises(InputError, match=message):
-        vectors.load(spec, ["a"])
+        load_vectors(spec, ["a"])
     assert not cached_files(cache)
 
 
@@ -93,7 +94,7 @@ def test_lines_are_counted_beyond_the_first_block(tmp_path: Path) -> None:
     lines = [f"word{number} {number} 1" for number in range(2500)]
     lines[2345] += "x"
     with pytest.raises(InputError, match="line 2346: wanted a number, got b'1x'"):
-        vectors.load(written(tmp_path / "long.txt", "\n".join(lines)), ["a"])
+        load_vectors(written(tmp_path / "long.txt", "\n".join(lines)), ["a"])
 
 
 def test_a_compressed_file_cut_short_is_an_error(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_a_compressed_file_cut_short_is_an_error(tmp_path: Path) -> None:
     whole = gzip.compress(text)
     for content in (whole[: len(whole) // 2], whole[:-4], b"plain 1 2\n", whole[:100] + b"\0" * 100 + whole[200:]):
         with pytest.raises(InputError, match=r"cut\.txt\.gz, after line \d+: damaged or cut short .*download it again"):
-            vectors.load(written(tmp_path / "cut.txt.gz", content), ["a"])
+            load_vectors(written(tmp_path / "cut.txt.gz", content), ["a"])
 
 
 def test_a_zip_must_say_which_member(tmp_path: Path) -> None:
@@ -109,21 +110,21 @@ def test_a_zip_must_say_which_member(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"name one member, as in .*two\.zip:MEMBER; it holds folder/a\.txt, other\.txt"
     ):
-        vectors.load(str(tmp_path / "two.zip"), ["a"])
+        load_vectors(str(tmp_path / "two.zip"), ["a"])
     with pytest.raises(InputError, match=r"no member 'b\.txt'"):
-        vectors.load(f"{tmp_path / 'two.zip'}:b.txt", ["a"])
+        load_vectors(f"{tmp_path / 'two.zip'}:b.txt", ["a"])
     with pytest.raises(InputError, match=r"no\.zip, after line 0: damaged"):
-        vectors.load(written(tmp_path / "no.zip", GLOVE), ["a"])
+        load_vectors(written(tmp_path / "no.zip", GLOVE), ["a"])
 
 
 def test_the_first_row_of_a_repeated_word_is_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     spec = written(tmp_path / "twice.txt", "a 1 2\nb 3 4\na 5 6\n")
-    assert vectors.load(spec, ["a", "b"]).table.tolist() == [[1, 2], [3, 4]]
+    assert load_vectors(spec, ["a", "b"]).table.tolist() == [[1, 2], [3, 4]]
     assert "1 rows repeat a word" in caplog.text
 
 
 def test_a_last_line_without_newline_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    vectors.load(written(tmp_path / "open.txt", "a 1 2\nb 3 4"), ["a"])
+    load_vectors(written(tmp_path / "open.txt", "a 1 2\nb 3 4"), ["a"])
     assert "line 2: no newline at its end" in caplog.text
 
 
@@ -147,7 +148,7 @@ def test_faulty_arrays_are_named(tmp_path: Path, content: dict[str, np.ndarray],
         paths.append(tmp_path / "bad.safetensors")
     for path in paths:
         with pytest.raises(InputError, match=rf"{path.name}(, row|: wanted).*") as caught:
-            vectors.load(str(path), ["a"])
+            load_vectors(str(path), ["a"])
         assert caught.match(message)
 
 
@@ -157,11 +158,11 @@ def test_array_files_cut_short_are_errors(tmp_path: Path) -> None:
         content = (tmp_path / name).read_bytes()
         for size in (0, 50, len(content) - 10):
             with pytest.raises(InputError, match="wanted the arrays vectors and words_utf8"):
-                vectors.load(written(tmp_path / name, content[:size]), ["a"])
+                load_vectors(written(tmp_path / name, content[:size]), ["a"])
 
 
 def test_only_the_rows_asked_for_are_kept(tmp_path: Path) -> None:
     spec = written(tmp_path / "a.txt", "".join(f"word{number} {number} 1\n" for number in range(3000)))
-    table = vectors.load(spec, ["word2999", "word0"]).table
+    table = load_vectors(spec, ["word2999", "word0"]).table
     assert table.tolist() == [[2999, 1], [0, 1]]
     assert table.base is None or table.base.size == table.size

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,9 @@ import torch
 import transformers
 from torch import Tensor
 
+from routepool.arrays import Floats32
 from routepool.files.caching import default_folder
+from routepool.files.disk import whole
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class StatesCache:
         self._write(self.folder / digest.hexdigest(), digest.digest(), states)
         return states
 
-    def _read(self, path: Path, key: bytes, length: int) -> np.ndarray[Any, np.dtype[np.float32]] | None:
+    def _read(self, path: Path, key: bytes, length: int) -> Floats32 | None:
         try:
             content = path.read_bytes()
         except OSError:
@@ -77,14 +78,11 @@ class StatesCache:
         content = states.cpu().float().contiguous().numpy().astype("<f4").tobytes()
         if len(content) + _SUM > self.room:
             return
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(_checksum(content, key) + content)
-            part.replace(path)
+            with whole(path, sync=False) as file:
+                file.write(_checksum(content, key) + content)
         except OSError as error:
-            with suppress(OSError):
-                part.unlink()
             self.room = 0
             logger.warning("%s: states are not kept, they are computed each time (%s)", self.folder, error)
         else:

@@ -11,7 +11,7 @@ from support.browser import PLAIN, drop, hues, opened, read, strengths
 from support.cli_runs import sentences, succeed, train_tiny, write_csv
 from support.serving import KEY, Running, serving
 
-from routepool.persistence import save
+from routepool.persistence import save_model
 
 pytestmark = pytest.mark.system("chromium", "chromium")
 
@@ -238,7 +238,7 @@ def test_a_key_is_asked_for_and_a_model_without_capsules_has_weights(browser: Br
 
 
 def test_the_parts_of_an_aggregator_unknown_to_the_page_are_named(browser: Browser, tmp_path: Path) -> None:
-    save(tmp_path / "run", planted.train(planted.quick(epochs=1, aggregator="slots")).saved, card={})
+    save_model(tmp_path / "run", planted.train(planted.quick(epochs=1, aggregator="slots")).saved, card={})
     known = f"import sys; sys.path.insert(0, {str(Path(own_aggregator.__file__).parents[1])!r})"
     before = f"{known}; import support.own_aggregator"
     with serving(tmp_path / "run", before=before) as running, opened(browser, running.port) as page:

@@ -19,7 +19,7 @@ from support.serving import KEY, Running, serving
 
 from routepool.explaining import METHODS
 from routepool.extras.serving.models import load_model
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring.predictor import Predictor, load
 from routepool.settings import ModelConfig
 
@@ -108,7 +108,7 @@ def test_labels_tell_what_the_model_is(server: Running) -> None:
 
 def test_several_labels_are_served(tmp_path: Path) -> None:
     config = ModelConfig(embedding_size=3, hidden_size=2, head_size=3, aggregator="max")
-    save(tmp_path / "run", tiny_model(config=config, multi_label=True, thresholds=(0.3, 0.4)), card={})
+    save_model(tmp_path / "run", tiny_model(config=config, multi_label=True, thresholds=(0.3, 0.4)), card={})
     expected = load(tmp_path / "run").predict(TEXTS)
     with serving(tmp_path / "run") as server:
         results = server.post("/predict", {"texts": TEXTS}).json["results"]
@@ -151,7 +151,7 @@ def test_an_answer_says_how_much_of_the_text_was_read_and_known(tmp_path: Path) 
 
 
 def test_an_answer_that_is_not_finite_is_a_sentence_that_names_the_text_and_spoils_no_other(tmp_path: Path) -> None:
-    save(tmp_path / "run", overflowing(), card={})
+    save_model(tmp_path / "run", overflowing(), card={})
     with serving(tmp_path / "run") as server:
         for path in ("/predict", "/encode", "/explain"):
             answer = server.post(path, {"texts": ["fresh bread", "warm soup"]})
@@ -163,7 +163,7 @@ def test_an_answer_that_is_not_finite_is_a_sentence_that_names_the_text_and_spoi
 def test_a_model_that_cannot_answer_at_all_is_not_served(tmp_path: Path) -> None:
     saved = tiny_model()
     saved.classifier.load_state_dict({n: torch.full_like(w, 3e38) for n, w in saved.classifier.state_dict().items()})
-    save(tmp_path / "run", saved, card={})
+    save_model(tmp_path / "run", saved, card={})
     told = refused("serve", tmp_path / "run", "--port", 0)
     assert told.startswith(f"{tmp_path / 'run'}: the model's answer to a text it was tried with is not a finite number")
 

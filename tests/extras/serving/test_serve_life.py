@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason='needs pip install "routepool[serve]"')
 from support.model_folders import tiny_model
 from support.serving import KEY, Client, Question, Running, ask_all, questions_of, serving, until
 
-from routepool.persistence import save
+from routepool.persistence import save_model
 from routepool.scoring.predictor import load
 
 TEXTS = [text for text, _ in sentences(50)]
@@ -127,7 +127,7 @@ def test_a_new_model_is_taken_without_a_failed_request(run: Path, tmp_path: Path
     async def swap(server: Running, stop: asyncio.Event) -> None:
         async with Client(server.port, KEY) as client:
             for number in range(6):
-                await asyncio.to_thread(save, run, [second, first][number % 2], card={}, force=True)
+                await asyncio.to_thread(save_model, run, [second, first][number % 2], card={}, force=True)
                 answer = await client.post("/reload", None)
                 assert answer.json == {"status": "reloaded"}, answer
                 told = await asyncio.to_thread(server.get, "/labels", X_API_Key=KEY)
@@ -169,7 +169,7 @@ def test_a_bad_model_leaves_the_old_one(run: Path, tmp_path: Path) -> None:
 def test_a_reload_goes_on_though_its_client_leaves(run: Path, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(KEY, encoding="utf-8")
     with serving(run, "--api-key-file", tmp_path / "key") as server:
-        save(run, tiny_model(seed=5), card={}, force=True)
+        save_model(run, tiny_model(seed=5), card={}, force=True)
         with server.connect() as connection:
             head = f"POST /reload HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {KEY}\r\nContent-Length: 0\r\n\r\n"
             connection.sendall(head.encode())
@@ -180,7 +180,7 @@ def test_a_reload_goes_on_though_its_client_leaves(run: Path, tmp_path: Path) ->
 
 def test_sighup_loads_the_folder_again(run: Path) -> None:
     with serving(run) as server:
-        save(run, tiny_model(seed=5), card={}, force=True)
+        save_model(run, tiny_model(seed=5), card={}, force=True)
         server.process.send_signal(signal.SIGHUP)
         until(lambda: server.get("/labels").json["labels"] == ["cold", "warm"])
         wanted = load(run).predict_proba(["warm soup"])[0].tolist()

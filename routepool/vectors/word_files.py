@@ -2,7 +2,7 @@
 
 - Text, as GloVe, word2vec and fastText write it: a word and its numbers on a line, with or without a first line
   "rows size"; plain, `.gz`, or a member of a `.zip` (`glove.6B.zip:glove.6B.100d.txt`, or the zip alone where it holds
-  one file). Parsed once, see `cache`.
+  one file). Parsed once, see `tables`.
 - `.npz` and `.safetensors` with `vectors` (rows, size) and `words_utf8`, the words joined by newlines, as bytes.
 
 Rules for text: UTF-8, fields separated by blanks. The first line sets the size, and each line's last fields are its
@@ -24,12 +24,11 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError, listed
 from routepool.files.compression import SwollenError, check_swelling, unpacked
-from routepool.vectors import arrays, parsed
-from routepool.vectors.arrays import Block, Floats
+from routepool.vectors.tables import SUFFIXES, Block, cached, read_table
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class FileSource:
         words = chain.from_iterable(names for names, _ in self._blocks())
         return list(dict.fromkeys(islice(words, limit)))
 
-    def lookup(self, words: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, D), and which words the file has (N,)."""
         rows = {word: row for row, word in enumerate(dict.fromkeys(words))}
         known = np.zeros(len(rows), dtype=bool)
@@ -75,11 +74,9 @@ class FileSource:
         return table[order], known[order]
 
     def _blocks(self) -> Iterator[Block]:
-        readers = {".npz": arrays.read_npz, ".safetensors": arrays.read_safetensors}
-        reader = readers.get(self.path.suffix.lower())
-        if reader:
-            return reader(self.path)
-        return parsed.cached(self.path, self.member, lambda: parse(self.path, self.member), folder=self._cache)
+        if self.path.suffix.lower() in SUFFIXES:
+            return read_table(self.path)
+        return cached(self.path, self.member, lambda: parse(self.path, self.member), folder=self._cache)
 
 
 def parse(path: Path, member: str = "") -> Iterator[Block]:
