@@ -8,7 +8,6 @@ import typer
 
 from routepool.cli import screen
 from routepool.cli.options import (
-    SEPARATOR,
     AsJson,
     Encoding,
     LabelColumn,
@@ -17,6 +16,7 @@ from routepool.cli.options import (
     MultiLabelCommand,
     TextColumn,
 )
+from routepool.runs.request import SEPARATOR
 
 app = typer.Typer(no_args_is_help=True, help="Look data over: check a file, list the known sets.")
 
@@ -41,8 +41,8 @@ def check(
     The exit code is 1 if anything found is an error.
     """
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool.cli.reading import load_pair  # noqa: PLC0415
     from routepool.datasets import findings as datacheck  # noqa: PLC0415
+    from routepool.runs.sets import load_pair  # noqa: PLC0415
 
     data, other = load_pair(
         file,

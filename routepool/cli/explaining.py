@@ -10,13 +10,13 @@ from routepool.cli import screen
 from routepool.cli.explained_tables import show_audit, show_report
 from routepool.cli.notices import list_skipped, naming_rows, tell_unread
 from routepool.cli.painting import paint
-from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.cli.streaming import check_out, new_file, read_for
 from routepool.datasets import Dataset, Example
 from routepool.datasets.suffixes import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import METHODS, Explanation, Subject, audit, render_page, report_capsules
 from routepool.explaining.pictures import draw
+from routepool.runs.sets import check_labels, load_part, options_for
 from routepool.scoring.predictor import Predictor, load
 
 PICTURES = (".png", ".svg")

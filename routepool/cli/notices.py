@@ -1,37 +1,20 @@
 """What is said beside a result: which rows were left out, and which texts were not read whole or not known."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 from routepool.cli import screen
-from routepool.datasets import Dataset, Example, Kind, Reader, Skipped
+from routepool.datasets import Dataset, Example, Reader
 from routepool.errors import NotFiniteError
-from routepool.text import NAMED, Reading, Unread
-
-_LISTED = 20  # rows that are listed with their reasons
-_LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
+from routepool.runs.sets import left_out, named_rows
+from routepool.text import Reading, Unread
 
 
 def list_skipped(data: Reader | Dataset) -> None:
     """Say which rows were left out."""
-    for kind, count in data.skipped_kinds.items():
-        skipped = [one for one in data.skipped if one.kind == kind]
-        if kind in _LEFT_OUT:
-            found = named_rows([one.row for one in skipped], count)
-            screen.note(f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({found})")
-        else:
-            _list_unreadable(data.source, skipped, count)
-
-
-def named_rows(first: Sequence[int], count: int) -> str:
-    """The first of some rows by their numbers.
-
-    >>> named_rows([3], 1), named_rows([3, 8], 2), named_rows(range(1, 9), 900)
-    ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
-    """
-    more = ", ..." if count > NAMED else ""
-    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:NAMED]))}{more}"
+    for line in left_out(data):
+        screen.note(line)
 
 
 class _Result(Protocol):
@@ -71,11 +54,3 @@ def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
         yield
     except NotFiniteError as error:
         raise NotFiniteError(error.place, f"{source}, row {examples[error.place].row}") from error
-
-
-def _list_unreadable(source: str, skipped: Sequence[Skipped], count: int) -> None:
-    screen.note(f"{source}: {count} rows skipped")
-    for one in skipped[:_LISTED]:
-        screen.note(f"  row {one.row}: {one.reason}")
-    if count > _LISTED:
-        screen.note(f"  and {count - _LISTED} more")

@@ -1,8 +1,35 @@
-"""Training as it goes, on the screen of the command line."""
+"""A run as it goes, on the screen of the command line."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import typer
 
 from routepool.cli import screen
-from routepool.training import StartReport
+from routepool.cli.ending import exit_code
+from routepool.cli.streaming import counted
+from routepool.runs.reporter import Reporter
+from routepool.training import InterruptedTrainingError, StartReport
 from routepool.training.watching import ProgressBar
+
+T = TypeVar("T")
+
+
+class ScreenReporter(Reporter):
+    """Says on the screen what a run does."""
+
+    def say(self, line: str) -> None:
+        screen.say(line)
+
+    def note(self, line: str) -> None:
+        screen.note(line)
+
+    def epochs(self, number: int, score: str) -> "TrainingScreen":
+        return TrainingScreen(number, score)
+
+    def counted(self, texts: Iterable[T]) -> Iterable[T]:
+        return counted(texts)
 
 
 class TrainingScreen(ProgressBar):
@@ -31,3 +58,13 @@ class TrainingScreen(ProgressBar):
                 f"dev set: {report.stopping} texts decide when to stop, {report.calibrating} others calibrate; epochs "
                 "show the score of the first, the last lines that of all"
             )
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """A run that is stopped has said so: the command leaves with the exit code of the signal."""
+    try:
+        yield
+    except InterruptedTrainingError as error:
+        screen.note(str(error))
+        raise typer.Exit(exit_code(error)) from error

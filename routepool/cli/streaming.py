@@ -10,10 +10,10 @@ from typing import Any, BinaryIO, TypeVar
 from rich.progress import TextColumn, TimeElapsedColumn
 
 from routepool.cli import screen
-from routepool.cli.reading import options_for
 from routepool.datasets import Example, Reader, read
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import writing
+from routepool.runs.sets import options_for
 from routepool.scoring.predictor import Predictor
 
 R = TypeVar("R")

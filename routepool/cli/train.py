@@ -1,18 +1,20 @@
 """`routepool train`: a file of labelled texts -> a model folder."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from routepool.cli.option_groups import TrainingOptions, unfold
-from routepool.cli.options import Data
+from routepool.cli.options import Data, unfold
+from routepool.runs.request import Request
 
 
 @unfold
 def train(
     data: Data = None,
     *,
-    options: TrainingOptions,
+    request: Request,
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Take up a run that was stopped; needs nothing else.")
     ] = None,
@@ -32,9 +34,11 @@ def train(
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
     # Here and not above: what trains needs torch.
-    from routepool.cli.training_run import resume_run, start_run  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.runs.training import resume_run, start_run  # noqa: PLC0415
 
-    if data is None:
-        resume_run(str(resume))
-    else:
-        start_run(options.request(data))
+    with ended_by_signal():
+        if resume is not None:
+            resume_run(Path(resume), ScreenReporter())
+        else:
+            start_run(replace(request, data=data or ""), ScreenReporter())

@@ -22,8 +22,8 @@ def vectors(
     """
     # Here and not above: `routepool --help` must not wait for them.
     from routepool import vectors as sources  # noqa: PLC0415
-    from routepool.cli.reading import load_texts  # noqa: PLC0415
-    from routepool.cli.settings import text_settings  # noqa: PLC0415
+    from routepool.runs.sets import load_texts  # noqa: PLC0415
+    from routepool.settings import text_settings  # noqa: PLC0415
     from routepool.text import Tokenizer  # noqa: PLC0415
 
     texts = load_texts(data, text_column=text_column, encoding=encoding)

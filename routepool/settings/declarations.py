@@ -237,6 +237,18 @@ class Preset:
     training: TrainingConfig
     text: TextConfig = field(default_factory=TextConfig)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(**{name: group.from_dict(values[name]) for name, group in GROUPS.items()})  # type: ignore[arg-type]
+
+
+GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
+
 
 def change(settings: S, **values: Any) -> S:
     """A copy with some settings changed, checked again.

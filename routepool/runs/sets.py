@@ -1,22 +1,37 @@
-"""DATA on the command line -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
+"""DATA -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
-from routepool.cli import screen
-from routepool.cli.notices import list_skipped
-from routepool.datasets import NAMED, Dataset, Parts, ReadOptions, check_trainable, load, load_named, read, split
+from routepool.datasets import (
+    NAMED,
+    Dataset,
+    Kind,
+    Parts,
+    Reader,
+    ReadOptions,
+    Skipped,
+    check_trainable,
+    load,
+    load_named,
+    read,
+    split,
+)
 from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
+from routepool.runs.reporter import Reporter
+from routepool.text import NAMED as MOST_NAMED
 
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
 _OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
+_LISTED = 20  # rows that are listed with their reasons
+_LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 
-class Material(NamedTuple):
-    """The sets of a training run."""
+class Sets(NamedTuple):
+    """What a run learns from, what decides when to stop, and what is scored at the end."""
 
     train: Dataset
     dev: Dataset
@@ -25,7 +40,7 @@ class Material(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOrder:
+class DataSource:
     """Where the sets of a run are and how they are read: all that is needed to read them again.
 
     Args:
@@ -54,38 +69,39 @@ class DataOrder:
         """A short name for folders and headings."""
         return self.data if self.is_named else Path(self.data).name.split(".")[0] or "data"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
-        return cls(**values)
+    def absolute(self) -> Self:
+        """The same files, found from any folder."""
 
 
-def load_material(order: DataOrder) -> Material:
+        def absolute(name: str | None) -> str | None:
+            return name and str(Path(name).absolute())
+
+        data = self.data if self.is_named else str(Path(self.data).absolute())
+        return replace(self, data=data, dev=absolute(self.dev), test=absolute(self.test))
+
+
+def read_sets(source: DataSource, reporter: Reporter) -> Sets:
     """Read every set of a run; what was guessed, skipped and split is said."""
-    if order.is_named:
-        parts = _named(order)
+    if source.is_named:
+        parts = _named(source, reporter)
         train, dev = parts.train, parts.dev
-        test = parts.test if order.score_test else None
+        test = parts.test if source.score_test else None
     else:
-        train, dev, test = _told(load(_file(order.data), **_read_options(order.options))), None, None
+        train, dev, test = _read(_file(source.data), None, source, reporter), None, None
     columns = remembered(train)
-    if order.dev:
-        dev = _told(load(order.dev, **options_for(order.dev, columns, **order.options)))
-    if order.test:
-        test = _told(load(order.test, **options_for(order.test, columns, **order.options)))
+    if source.dev:
+        dev = _read(source.dev, columns, source, reporter)
+    if source.test:
+        test = _read(source.test, columns, source, reporter)
     if dev is not None:
-        return Material(train, dev, test, False)
+        return Sets(train, dev, test, False)
     check_trainable(train)
     parts_of_train = split(train.examples, held=HELD, seed=SEED)
     if not parts_of_train.held:
         raise InputError(f"{train.source}: too few different texts to split a dev set off; give one with --dev")
     kept, held = train.select(parts_of_train.kept), train.select(parts_of_train.held)
-    screen.say(f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one")
-    return Material(kept, held, test, True)
+    reporter.say(f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one")
+    return Sets(kept, held, test, True)
 
 
 def remembered(data: Dataset) -> dict[str, Any]:
@@ -135,29 +151,67 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     return first, load(against, **lenient) if against else None
 
 
-def load_texts(data: str, *, folder: str | None = None, tell: bool = False, **options: Any) -> list[str]:
+def load_texts(
+    data: str, *, folder: str | None = None, reporter: Reporter | None = None, **options: Any
+) -> list[str]:
     """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
     reader = read(_file(data), **_read_options({**options, "labels": False}))
     texts = [example.text for example in reader]
-    if tell:
-        list_skipped(reader)
+    if reporter:
+        _note_left_out(reader, reporter)
     return texts
 
 
-def _told(data: Dataset) -> Dataset:
-    screen.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
-    list_skipped(data)
+def left_out(data: Reader | Dataset) -> Iterator[str]:
+    """Lines that say which rows were left out."""
+    for kind, count in data.skipped_kinds.items():
+        skipped = [one for one in data.skipped if one.kind == kind]
+        if kind in _LEFT_OUT:
+            found = named_rows([one.row for one in skipped], count)
+            yield f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({found})"
+        else:
+            yield from _unreadable(data.source, skipped, count)
+
+
+def named_rows(first: Sequence[int], count: int) -> str:
+    """The first of some rows by their numbers.
+
+    >>> named_rows([3], 1), named_rows([3, 8], 2), named_rows(range(1, 9), 900)
+    ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
+    """
+    more = ", ..." if count > MOST_NAMED else ""
+    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:MOST_NAMED]))}{more}"
+
+
+def _unreadable(source: str, skipped: Sequence[Skipped], count: int) -> Iterator[str]:
+    yield f"{source}: {count} rows skipped"
+    for one in skipped[:_LISTED]:
+        yield f"  row {one.row}: {one.reason}"
+    if count > _LISTED:
+        yield f"  and {count - _LISTED} more"
+
+
+def _note_left_out(data: Reader | Dataset, reporter: Reporter) -> None:
+    for line in left_out(data):
+        reporter.note(line)
+
+
+def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: Reporter) -> Dataset:
+    options = source.options if columns is None else options_for(file, columns, **source.options)
+    data = load(file, **_read_options(options))
+    reporter.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
+    _note_left_out(data, reporter)
     return data
 
 
-def _named(order: DataOrder) -> Parts:
-    given = [name for name in ("text_column", "label_column", "multi_label") if order.options.get(name)]
-    if given and not (order.dev or order.test):
-        raise InputError(f"{order.data} is a known set with columns of its own; drop {given[0].replace('_', '-')}")
-    parts = load_named(order.data, folder=order.folder)
-    screen.say(f"{order.data}: {len(parts.train.examples)} examples to train on, {len(parts.dev.examples)} of dev")
+def _named(source: DataSource, reporter: Reporter) -> Parts:
+    given = [name for name in ("text_column", "label_column", "multi_label") if source.options.get(name)]
+    if given and not (source.dev or source.test):
+        raise InputError(f"{source.data} is a known set with columns of its own; drop {given[0].replace('_', '-')}")
+    parts = load_named(source.data, folder=source.folder)
+    reporter.say(f"{source.data}: {len(parts.train.examples)} examples to train on, {len(parts.dev.examples)} of dev")
     return parts
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from routepool.cli.record import RunRecord
 from routepool.errors import InputError
 from routepool.files.disk import parse_json, read_file, replace_file, to_json
 from routepool.files.locks import sole_process
+from routepool.runs.record import RunRecord
 from routepool.settings import Preset, to_toml
-from routepool.tuning import Plan, read_domain
+from routepool.tuning.space import read_domain
+from routepool.tuning.trials import Plan
 
 STUDY_FILE = "study.json"
 BASE_FILE = "base.json"  # the run that every trial is, but for the settings that are searched

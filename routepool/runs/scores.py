@@ -1,30 +1,35 @@
-"""Scores on the screen and in the model card."""
+"""What a model is worth: its scores, in a line and in the model card."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from routepool.cli import screen
-from routepool.cli.notices import naming_rows, tell_unread
-from routepool.cli.reading import HELD, SEED, Material
 from routepool.datasets import Dataset
+from routepool.errors import NotFiniteError
+from routepool.runs.sets import HELD, SEED, Sets, named_rows
 from routepool.scoring.metrics import FEWEST, Evaluation, evaluate
 from routepool.scoring.predictor import Predictor
-from routepool.text import Truncation
+from routepool.text import Truncation, Unread
 
-_MOST_CONFUSED = 20  # labels whose confusion still fits a screen
+MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 
 
-def scores_of(predictor: Predictor, data: Dataset) -> Evaluation:
-    """How good a model is on a labelled set; what it could not read of the texts is said."""
-    with naming_rows(data.source, data.examples):
+def scores_of(predictor: Predictor, data: Dataset, note: Callable[[str], None]) -> Evaluation:
+    """How good a model is on a labelled set; what it could not read of the texts is noted."""
+    try:
         predictions = predictor.predictions([example.text for example in data.examples])
-    tell_unread(data.source, data.examples, [one.reading for one in predictions])
-    shares = np.stack([one.probabilities for one in predictions])
+    except NotFiniteError as error:
+        raise NotFiniteError(error.place, f"{data.source}, row {data.examples[error.place].row}") from error
+    unread = Unread()
+    for example, prediction in zip(data.examples, predictions, strict=True):
+        unread.add(example.row, prediction.reading)
+    for line in unread.lines(named_rows):
+        note(f"{data.source}: {line}")
+    probabilities = np.stack([one.probabilities for one in predictions])
     truth = [example.labels or () for example in data.examples]
-    return evaluate(truth, shares, predictor.labels, thresholds=predictor.thresholds)
+    return evaluate(truth, probabilities, predictor.labels, thresholds=predictor.thresholds)
 
 
 def summary(scores: Evaluation) -> str:
@@ -39,52 +44,39 @@ def summary(scores: Evaluation) -> str:
     return line if scores.brier is None else f"{line}, Brier score {scores.brier:.4f}"
 
 
-def show(scores: Evaluation) -> None:
-    """All scores as tables."""
-    screen.say(f"{scores.examples} examples: {summary(scores)}")
-    rows = [
-        (one.label, f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", one.support) for one in scores.classes
-    ]
-    screen.table("", ("label", "precision", "recall", "F1", "examples"), rows)
-    if scores.confusion and len(scores.classes) <= _MOST_CONFUSED:
-        labels = [one.label for one in scores.classes]
-        counts = [(label, *row) for label, row in zip(labels, scores.confusion, strict=True)]
-        screen.table("confusion: rows are the true labels", ("", *labels), counts)
-
-
-def card_of(title: str, material: Material, scores: Mapping[str, Evaluation], **more: Any) -> dict[str, Any]:
+def card_of(title: str, sets: Sets, scores: Mapping[str, Evaluation], **more: Any) -> dict[str, Any]:
     """The fields of a model card.
 
     Args:
         title: of the data.
-        material: the sets.
+        sets: that it learned from and was scored on.
         scores: of each set that was scored; the last one's confusion is shown.
         more: `versions`, `limits`, and what hubs know of the data.
     """
     last = list(scores.values())[-1]
     return {
         "title": f"Text classifier trained on {title}",
-        "data": data_facts(material),
+        "data": data_facts(sets),
         "scores": [row for name, one in scores.items() for row in _rows(name, one)],
         "calibration": {key: value for name, one in scores.items() for key, value in _calibration(name, one).items()},
-        "confusion": last.confusion if len(last.classes) <= _MOST_CONFUSED else None,
+        "confusion": last.confusion if len(last.classes) <= MOST_CONFUSED else None,
         **more,
     }
 
 
-def data_facts(material: Material) -> dict[str, dict[str, Any]]:
+def data_facts(sets: Sets) -> dict[str, dict[str, Any]]:
     """File, size and hash of each set."""
-    sets = {"train": material.train, "dev": material.dev, "test": material.test}
+    read = {"train": sets.train, "dev": sets.dev, "test": sets.test}
     facts = {
         name: {
             "file": ", ".join(Path(file).name for file in data.files),
             "examples": len(data.examples),
             "sha256": ", ".join(data.files.values()),
         }
-        for name, data in sets.items()
+        for name, data in read.items()
         if data is not None
     }
-    if material.was_split:
+    if sets.was_split:
         facts["dev"]["split"] = f"a stratified {HELD:.0%} of the file, seed {SEED}"
     return facts
 

