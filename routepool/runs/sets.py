@@ -72,7 +72,6 @@ class DataSource:
     def absolute(self) -> Self:
         """The same files, found from any folder."""
 
-
         def absolute(name: str | None) -> str | None:
             return name and str(Path(name).absolute())
 
@@ -100,7 +99,9 @@ def read_sets(source: DataSource, reporter: Reporter) -> Sets:
     if not parts_of_train.held:
         raise InputError(f"{train.source}: too few different texts to split a dev set off; give one with --dev")
     kept, held = train.select(parts_of_train.kept), train.select(parts_of_train.held)
-    reporter.say(f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one")
+    reporter.say(
+        f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one"
+    )
     return Sets(kept, held, test, True)
 
 
@@ -151,9 +152,7 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     return first, load(against, **lenient) if against else None
 
 
-def load_texts(
-    data: str, *, folder: str | None = None, reporter: Reporter | None = None, **options: Any
-) -> list[str]:
+def load_texts(data: str, *, folder: str | None = None, reporter: Reporter | None = None, **options: Any) -> list[str]:
     """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
