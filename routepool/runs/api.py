@@ -34,7 +34,7 @@ def _in_words_of(request: Callable[P, Request]) -> Callable[[Callable[[Request],
 
 @_in_words_of(Request)
 def train(request: Request) -> Predictor:
-    """Train a model on a file of labelled texts, or on a known set, in a folder that can be resumed.
+    r"""Train a model on a file of labelled texts, or on a known set, in a folder that can be resumed.
 
     The words are the options of `routepool train`, whose help says what each is for: `data`, then by name `out`, `dev`,
     `test`, `text_column`, `label_column`, `multi_label` (True, or what separates labels), `preset`, `settings` (a
@@ -50,7 +50,7 @@ def train(request: Request) -> Predictor:
     >>> tiny = {"epochs": 5, "hidden_size": 8, "embedding_size": 8, "head_size": 8, "learning_rate": 0.02}
     >>> with TemporaryDirectory() as folder:
     ...     data = Path(folder) / "days.csv"
-    ...     _ = data.write_text("\\n".join(["text,label", *rows]))
+    ...     _ = data.write_text("\n".join(["text,label", *rows]))
     ...     model = train(data, out=Path(folder) / "run", aggregator="max", vectors="none", settings=tiny)
     ...     again = resume(Path(folder) / "run")  # finished already
     >>> model.predict(["a merry tea", "a gloomy tea"]) == again.predict(["a merry tea", "a gloomy tea"])

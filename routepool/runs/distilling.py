@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 from routepool.datasets import NAMED, Example, load_named
 from routepool.persistence.manifest import MANIFEST
 from routepool.runs.reporter import Reporter
-from routepool.runs.sets import DataSource, Sets, load_texts, options_for, remembered
+from routepool.runs.sets import DataSource, Sets, absolute, load_texts, options_for, remembered
 from routepool.training import Task, Teacher, check_teachers, teacher_logits
 
 
@@ -29,12 +28,12 @@ class Distillation:
         """A known set; its name is no path."""
         return self.unlabelled in NAMED.names()
 
-    def absolute(self) -> Self:
+    def absolute(self) -> "Distillation":
         """The same folders and file, found from anywhere."""
         file = self.unlabelled
         if file is not None and not self.unlabelled_is_named:
-            file = str(Path(file).absolute())
-        return replace(self, teachers=tuple(str(Path(folder).absolute()) for folder in self.teachers), unlabelled=file)
+            file = absolute(file)
+        return Distillation(tuple(map(absolute, self.teachers)), file)
 
     def files(self) -> list[tuple[str, Path]]:
         """What each file is to a student, and the file; a teacher's manifest holds the hashes of all its files."""
@@ -76,11 +75,10 @@ class Distillation:
 
 def _new_texts(unlabelled: str, source: DataSource, sets: Sets, reporter: Reporter | None = None) -> list[str]:
     """Each text once; none that is labelled already, and none that is scored later, so that scores stay honest."""
-    columns = None if source.is_named else remembered(sets.train)
     asked = {name: source.options[name] for name in ("encoding", "on_error") if name in source.options}
-    reading = options_for(unlabelled, columns, labels=False, **asked)
+    reading = options_for(unlabelled, remembered(source, sets), labels=False, **asked)
     texts = load_texts(unlabelled, folder=source.folder, reporter=reporter, **reading)
-    labelled = [sets.train, sets.dev, *([sets.test] if sets.test else [])]
+    labelled = sets.all
     if source.is_named:  # its test part is kept out whether or not it is to be scored
         labelled.append(load_named(source.data, folder=source.folder).test)
     known = {example.text for data in labelled for example in data.examples}

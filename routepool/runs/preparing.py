@@ -2,14 +2,11 @@
 
 import os
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import torch
 
 from routepool.checks import at_least
 from routepool.datasets import check_trainable
@@ -19,20 +16,11 @@ from routepool.files.disk import foreign
 from routepool.persistence import SavedModel, check_free, load
 from routepool.persistence.checkpoints import CHECKPOINTS
 from routepool.runs.distilling import Distillation
-from routepool.runs.record import (
-    RUN_FILE,
-    RunRecord,
-    absolute_encoder,
-    absolute_spec,
-    check_record,
-    files_of,
-    is_pretrained,
-    versions,
-)
+from routepool.runs.record import RUN_FILE, RunRecord, check_record
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import SEPARATOR, AnyPath, Request
 from routepool.runs.sets import DataSource, Sets, check_labels, read_sets
-from routepool.settings import OF_LEARNING, Changes, Preset, TrainingConfig, change
+from routepool.settings import OF_LEARNING, Changes, Preset, TrainingConfig, change, split_source
 from routepool.text import is_document
 from routepool.training import LOGGERS
 from routepool.training.engine import check_device
@@ -56,42 +44,36 @@ def prepare(request: Request, reporter: Reporter) -> Prepared:
     source = source_of(request)
     run = Path(request.out or f"runs/{source.title}-{time.strftime('%Y%m%d-%H%M%S')}")
     check_run_folder(run, force=request.force)
-    check_device(request.device)
-    loggers = ("tensorboard",) if request.tensorboard else ()
-    for name in loggers:
-        LOGGERS[name]  # one whose package is missing is said now
+    _check_words(request)
     start = load(request.init_from) if request.init_from else None
     sets = read_sets(source, reporter)
-    check_trainable(sets.train, sets.dev, *([sets.test] if sets.test else []))
+    check_trainable(*sets.all)
     preset = _settings(request, sets, start, reporter)
     distillation = None
     if request.teachers:
-        distillation = Distillation(tuple(fspath(one) for one in request.teachers), _plain(request.unlabelled))
+        folders = [request.teachers] if isinstance(request.teachers, str | PathLike) else request.teachers
+        distillation = Distillation(tuple(fspath(one) for one in folders), _plain(request.unlabelled))
         distillation.check(source, sets, start.labels if start else sets.train.labels, reporter)
-    vectors = None if is_pretrained(preset.model.encoder) else _vectors(request, reporter)
-    init_from = str(Path(request.init_from).absolute()) if request.init_from else None
-    record = RunRecord(
-        id=uuid.uuid4().hex,
-        created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        preset_name=fspath(request.preset),
-        preset=preset,
-        data=source.absolute(),
-        vectors=vectors and absolute_spec(vectors),
-        init_from=init_from,
-        threads=torch.get_num_threads() if request.threads is None else at_least("threads", request.threads, 1),
-        device=request.device,
-        loggers=loggers,
-        force=request.force,
-        files=files_of(sets, vectors, init_from, preset.model.encoder, distillation),
-        versions=versions(),
-        distillation=distillation and distillation.absolute(),
-    )
+    vectors = None if preset.model.is_pretrained else _vectors(request, reporter)
+    record = RunRecord.begun(request, source, sets, preset, vectors, distillation)
     return Prepared(run, record, sets, start)
+
+
+def _check_words(request: Request) -> None:
+    check_device(request.device)
+    for name in request.loggers:
+        LOGGERS[name]  # one whose package is missing is said now
+    if request.threads is not None:
+        at_least("threads", request.threads, 1)
+    if request.vectors is not None and not request.vectors.strip():  # what a shell makes of a variable that is not set
+        raise InputError("--vectors wants a file, a name, or none, got an empty string")
+    if request.unlabelled and not request.teachers:
+        raise InputError("texts without labels are for students; name the teachers that answer them")
 
 
 def source_of(request: Request) -> DataSource:
     """Where the sets of a run are, and how they are to be read."""
-    if not isinstance(request.data, str | PathLike):
+    if not (request.data and isinstance(request.data, str | PathLike)):
         raise InputError(f"data must be a file or the name of a known set, got {request.data!r:.80}")
     options = {name: getattr(request, name) for name in _READING}
     options["multi_label"] = request.multi_label not in (None, False)
@@ -135,7 +117,7 @@ def _settings(request: Request, sets: Sets, start: SavedModel | None, reporter: 
     preset = changes.preset(data=data, document=is_document(texts, changes.depth))
     if preset.model.depth > 1:
         reporter.say("texts are read as documents, sentence by sentence; --set depth=1 reads them as one sequence")
-    return _with_pretrained(request, preset, reporter) if is_pretrained(preset.model.encoder) else preset
+    return _with_pretrained(request, preset, reporter) if preset.model.is_pretrained else preset
 
 
 def _check_start(request: Request, sets: Sets, start: SavedModel) -> None:
@@ -143,9 +125,8 @@ def _check_start(request: Request, sets: Sets, start: SavedModel) -> None:
     if start.multi_label != sets.train.multi_label:
         wanted = "several labels a text: add --multi-label" if start.multi_label else "one label a text"
         raise InputError(f"{request.init_from}: the model gives {wanted}")
-    for data in (sets.train, sets.dev, sets.test):
-        if data is not None:
-            check_labels(data, start.labels)
+    for data in sets.all:
+        check_labels(data, start.labels)
     fixed = [name for name in ("aggregator", "encoder", "extra_words") if getattr(request, name) is not None]
     fixed += [key for key in request.settings if key not in OF_LEARNING and not hasattr(TrainingConfig, key)]
     if fixed or request.vectors:
@@ -162,7 +143,11 @@ def _with_pretrained(request: Request, preset: Preset, reporter: Reporter) -> Pr
         f"pre-trained encoder: {of_encoder}, that of the new layers {training.learning_rate:g}; at most "
         f"{training.epochs} epochs in batches of {training.batch_size}; --set changes these, such as --set frozen=true"
     )
-    return replace(preset, model=change(preset.model, encoder=absolute_encoder(preset.model.encoder)))
+    kind, folder = split_source(preset.model.encoder)
+    if not Path(folder).expanduser().exists():  # a hub's name stays as it is
+        return preset
+    encoder = f"{kind}:{Path(folder).expanduser().absolute()}"
+    return replace(preset, model=change(preset.model, encoder=encoder))
 
 
 def _vectors(request: Request, reporter: Reporter) -> str | None:

@@ -1,12 +1,17 @@
 """RUN/run.json: what a training run was asked to do and with which files, so that it can be taken up again."""
 
 import platform
+import time
+import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from os import fspath
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+import torch
 
 import routepool
 from routepool.errors import InputError
@@ -14,8 +19,9 @@ from routepool.files.caching import digest_of
 from routepool.files.disk import foreign, parse_json, read_file, replace_file, to_json
 from routepool.runs.distilling import Distillation
 from routepool.runs.reporter import Reporter
-from routepool.runs.sets import DataSource, Sets
-from routepool.settings import PRETRAINED, Preset, split_source
+from routepool.runs.request import Request
+from routepool.runs.sets import DataSource, Sets, absolute
+from routepool.settings import PRETRAINED, ModelConfig, Preset, split_source
 from routepool.vectors import SOURCES
 from routepool.vectors.parsing import FileSource
 
@@ -70,6 +76,35 @@ class RunRecord:
     versions: Mapping[str, str]
     distillation: Distillation | None = None
 
+    @classmethod
+    def begun(
+        cls,
+        request: Request,
+        source: DataSource,
+        sets: Sets,
+        preset: Preset,
+        vectors: str | None,
+        distillation: Distillation | None,
+    ) -> Self:
+        """That of a run which begins now."""
+        init_from = absolute(fspath(request.init_from)) if request.init_from else None
+        return cls(
+            id=uuid.uuid4().hex,
+            created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            preset_name=fspath(request.preset),
+            preset=preset,
+            data=source.absolute(),
+            vectors=vectors and _absolute_spec(vectors),
+            init_from=init_from,
+            threads=request.threads or torch.get_num_threads(),
+            device=request.device,
+            loggers=request.loggers,
+            force=request.force,
+            files=_files_of(sets, vectors, init_from, preset.model, distillation),
+            versions=versions(),
+            distillation=distillation and distillation.absolute(),
+        )
+
     def write(self, run: Path, name: str = RUN_FILE) -> None:
         """Put the record into its folder, whole or not at all."""
         values = asdict(self)
@@ -79,14 +114,7 @@ class RunRecord:
     @classmethod
     def read(cls, run: Path, name: str = RUN_FILE) -> Self:
         """Read what `write` wrote."""
-        path = run / name
-        if not path.exists():
-            raise InputError(f"{run}: there is no {name}, so this is no training run to resume; correct the path")
-        values = parse_json(path, read_file(path, at_most=_AT_MOST))
-        if values.pop("format_version", None) != FORMAT_VERSION:
-            raise InputError(
-                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
-            )
+        values = read_record(run / name, "training run")
         try:
             values["preset"] = Preset.from_dict(values["preset"])
             values["data"] = DataSource(**values["data"])
@@ -96,7 +124,17 @@ class RunRecord:
             values["distillation"] = Distillation(tuple(lesson["teachers"]), lesson["unlabelled"]) if lesson else None
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
+            raise InputError(f"{run / name}: it is damaged ({error!r:.200}); train again") from error
+
+
+def read_record(path: Path, kind: str) -> dict[str, Any]:
+    """What a file of today's format holds; where there is none, its folder holds nothing of that kind."""
+    if not path.exists():
+        raise InputError(f"{path.parent}: there is no {path.name}, so this is no {kind} to resume; correct the path")
+    values = parse_json(path, read_file(path, at_most=_AT_MOST))
+    if values.pop("format_version", None) != FORMAT_VERSION:
+        raise InputError(f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by")
+    return values
 
 
 def check_record(path: Path) -> None:
@@ -128,13 +166,13 @@ def note_other_versions(record: RunRecord, reporter: Reporter) -> None:
         reporter.note(f"warning: begun with {'; '.join(changed)}: the weights may differ in their last bits")
 
 
-def files_of(
-    sets: Sets, vectors: str | None, init_from: str | None, encoder: str, distillation: Distillation | None
+def _files_of(
+    sets: Sets, vectors: str | None, init_from: str | None, model: ModelConfig, distillation: Distillation | None
 ) -> tuple[FileFact, ...]:
     """Every file a run reads, with its hash."""
     read = {"training": sets.train, "dev": None if sets.was_split else sets.dev, "test": sets.test}
     facts = [
-        FileFact(role, _absolute(file), sha256)
+        FileFact(role, absolute(file), sha256)
         for role, data in read.items()
         if data is not None
         for file, sha256 in data.files.items()
@@ -142,35 +180,23 @@ def files_of(
     for part in (vectors or "").split(","):
         if part.strip() and part.strip() not in SOURCES.names():
             path = FileSource(part.strip()).path
-            facts.append(FileFact("vectors", _absolute(str(path)), digest(path)))
-    if is_pretrained(encoder):
-        kind, source = split_source(encoder)
+            facts.append(FileFact("vectors", absolute(str(path)), digest(path)))
+    kind, source = split_source(model.encoder)
+    if source:
         files = PRETRAINED[kind].files(source)
-        facts += [FileFact("encoder's", _absolute(str(path)), digest(path)) for path in files]
+        facts += [FileFact("encoder's", absolute(str(path)), digest(path)) for path in files]
     if init_from is not None:
         manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
-        facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
+        facts.append(FileFact("initial model", absolute(str(manifest)), digest(manifest)))
     for role, path in distillation.files() if distillation else []:
-        facts.append(FileFact(role, _absolute(str(path)), digest(path)))
+        facts.append(FileFact(role, absolute(str(path)), digest(path)))
     return tuple(facts)
 
 
-def is_pretrained(encoder: str) -> bool:
-    """It comes from a folder or a hub, with weights and a tokenizer."""
-    return bool(split_source(encoder)[1])
-
-
-def absolute_encoder(encoder: str) -> str:
-    """The same pre-trained encoder, found from any folder; a hub's name stays as it is."""
-    kind, source = split_source(encoder)
-    path = Path(source).expanduser()
-    return f"{kind}:{path.absolute()}" if path.exists() else encoder
-
-
-def absolute_spec(vectors: str) -> str:
+def _absolute_spec(vectors: str) -> str:
     """The same sources of vectors, found from any folder."""
     parts = [part.strip() for part in vectors.split(",")]
-    found = [part if part in SOURCES.names() else _absolute(str(Path(part).expanduser())) for part in parts]
+    found = [part if part in SOURCES.names() else absolute(str(Path(part).expanduser())) for part in parts]
     # A folder with a comma in its name would be taken apart.
     return ",".join(found) if all("," not in part for part in found) else vectors
 
@@ -192,7 +218,3 @@ def digest(path: Path) -> str:
         return digest_of(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path or restore it") from error
-
-
-def _absolute(name: str) -> str:
-    return str(Path(name).absolute())

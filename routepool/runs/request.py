@@ -3,12 +3,11 @@
 Imports nothing heavy: `routepool --help` reads it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from os import PathLike
 from typing import Any
 
-from routepool.errors import InputError
 from routepool.settings import GROUPS
 
 SEPARATOR = "|"  # between the labels of a text
@@ -82,10 +81,10 @@ class Request:
     )
     tensorboard: bool = option(False, "Curves for TensorBoard too, in RUN/logs; [tensorboard] installs it.")
     force: bool = option(False, "Replace what is there.")
-    teachers: tuple[AnyPath, ...] = ()  # folders of models that a student learns to answer like
-    unlabelled: AnyPath | None = None  # more texts that they answer: a file, or a known set
+    teachers: Sequence[AnyPath] = ()  # folders of models that a student learns to answer like
+    unlabelled: AnyPath | None = None  # more texts for them to answer: a file, or a known set
 
-    def __post_init__(self) -> None:
-        """Refuse an empty name of vectors, which a shell makes of a variable that is not set."""
-        if self.vectors is not None and not (isinstance(self.vectors, str) and self.vectors.strip()):
-            raise InputError(f"--vectors wants a file, a name, or none, got {self.vectors or 'an empty string'!s:.80}")
+    @property
+    def loggers(self) -> tuple[str, ...]:
+        """Names of what writes the curves elsewhere."""
+        return ("tensorboard",) if self.tensorboard else ()

@@ -1,6 +1,6 @@
 """What a model is worth: its scores, in a line and in the model card."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +8,24 @@ import numpy as np
 
 from routepool.datasets import Dataset
 from routepool.errors import NotFiniteError
+from routepool.runs.record import RunRecord
+from routepool.runs.reporter import Reporter
 from routepool.runs.sets import HELD, SEED, Sets, named_rows
 from routepool.scoring.metrics import FEWEST, Evaluation, evaluate
 from routepool.scoring.predictor import Predictor
-from routepool.text import Truncation, Unread
+from routepool.text import Unread
+from routepool.training import Fitted
 
 MOST_CONFUSED = 20  # labels whose confusion still fits a screen
+
+
+def score_sets(predictor: Predictor, sets: Sets, reporter: Reporter) -> dict[str, Evaluation]:
+    """How good a new model is on dev and test; it is said."""
+    named = {"dev": sets.dev} | ({"test": sets.test} if sets.test else {})
+    scores = {name: scores_of(predictor, data, reporter.note) for name, data in named.items()}
+    for name, one in scores.items():
+        reporter.say(f"{name}: {summary(one)}")
+    return scores
 
 
 def scores_of(predictor: Predictor, data: Dataset, note: Callable[[str], None]) -> Evaluation:
@@ -44,49 +56,56 @@ def summary(scores: Evaluation) -> str:
     return line if scores.brier is None else f"{line}, Brier score {scores.brier:.4f}"
 
 
-def card_of(title: str, sets: Sets, scores: Mapping[str, Evaluation], **more: Any) -> dict[str, Any]:
-    """The fields of a model card.
-
-    Args:
-        title: of the data.
-        sets: that it learned from and was scored on.
-        scores: of each set that was scored; the last one's confusion is shown.
-        more: `versions`, `limits`, and what hubs know of the data.
-    """
-    last = list(scores.values())[-1]
+def facts_of(record: RunRecord, sets: Sets, fitted: Fitted, scores: Mapping[str, Evaluation]) -> dict[str, Any]:
+    """What a model remembers of its run, its card among it, so that a copy of the model can have the same one."""
+    student = record.distillation
     return {
-        "title": f"Text classifier trained on {title}",
-        "data": data_facts(sets),
-        "scores": [row for name, one in scores.items() for row in _rows(name, one)],
-        "calibration": {key: value for name, one in scores.items() for key, value in _calibration(name, one).items()},
-        "confusion": last.confusion if len(last.classes) <= MOST_CONFUSED else None,
-        **more,
+        "run": record.id,
+        "created": record.created,
+        "preset": record.preset_name,
+        "data": _data_facts(sets),
+        "vectors": record.vectors and [Path(part).name for part in record.vectors.split(",")],
+        "teachers": student and [Path(folder).name for folder in student.teachers],
+        "threads": record.threads,
+        "versions": record.versions,
+        "scores": {name: {**one.to_dict(), "classes": None, "confusion": None} for name, one in scores.items()},
+        "best_epoch": fitted.progress.best_epoch + 1,
+        "card": _card(record, sets, fitted, scores),
     }
 
 
-def data_facts(sets: Sets) -> dict[str, dict[str, Any]]:
+def _card(record: RunRecord, sets: Sets, fitted: Fitted, scores: Mapping[str, Evaluation]) -> dict[str, Any]:
+    last = list(scores.values())[-1]
+    limits = ["The dev set chose the best epoch and the calibration: its scores are a little too good."]
+    limits += [fitted.truncation.told()] if fitted.truncation.words else []
+    limits += [f"Word vectors: {one}" for one in fitted.coverage]
+    limits += [record.distillation.limit()] if record.distillation else []
+    known = {"datasets": [record.data.title], "language": "en"} if record.data.is_named else {}
+    return {
+        "title": f"Text classifier trained on {record.data.title}",
+        "data": _data_facts(sets),
+        "scores": [row for name, one in scores.items() for row in _rows(name, one)],
+        "calibration": {key: value for name, one in scores.items() for key, value in _calibration(name, one).items()},
+        "confusion": last.confusion if len(last.classes) <= MOST_CONFUSED else None,
+        "versions": dict(record.versions),
+        "limits": limits,
+        **known,
+    }
+
+
+def _data_facts(sets: Sets) -> dict[str, dict[str, Any]]:
     """File, size and hash of each set."""
-    read = {"train": sets.train, "dev": sets.dev, "test": sets.test}
-    facts = {
+    facts: dict[str, dict[str, Any]] = {
         name: {
             "file": ", ".join(Path(file).name for file in data.files),
             "examples": len(data.examples),
             "sha256": ", ".join(data.files.values()),
         }
-        for name, data in read.items()
-        if data is not None
+        for name, data in zip(("train", "dev", "test"), sets.all, strict=False)
     }
     if sets.was_split:
         facts["dev"]["split"] = f"a stratified {HELD:.0%} of the file, seed {SEED}"
     return facts
-
-
-def limits_of(truncation: Truncation, coverage: Sequence[object]) -> list[str]:
-    """What a reader of the scores should know."""
-    limits = ["The dev set chose the best epoch and the calibration: its scores are a little too good."]
-    if truncation.words:
-        limits.append(truncation.told())
-    return limits + [f"Word vectors: {one}" for one in coverage]
 
 
 def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:

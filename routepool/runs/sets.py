@@ -22,6 +22,7 @@ from routepool.datasets import (
 from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
 from routepool.runs.reporter import Reporter
+from routepool.runs.request import SEPARATOR
 from routepool.text import NAMED as MOST_NAMED
 
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
@@ -37,6 +38,11 @@ class Sets(NamedTuple):
     dev: Dataset
     test: Dataset | None
     was_split: bool
+
+    @property
+    def all(self) -> list[Dataset]:
+        """Those there are."""
+        return [self.train, self.dev, *([self.test] if self.test else [])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +77,14 @@ class DataSource:
 
     def absolute(self) -> Self:
         """The same files, found from any folder."""
+        data = self.data if self.is_named else absolute(self.data)
+        dev, test = self.dev and absolute(self.dev), self.test and absolute(self.test)
+        return replace(self, data=data, dev=dev, test=test)
 
-        def absolute(name: str | None) -> str | None:
-            return name and str(Path(name).absolute())
 
-        data = self.data if self.is_named else str(Path(self.data).absolute())
-        return replace(self, data=data, dev=absolute(self.dev), test=absolute(self.test))
+def absolute(name: str) -> str:
+    """The same file or folder, found from any folder."""
+    return str(Path(name).absolute())
 
 
 def read_sets(source: DataSource, reporter: Reporter) -> Sets:
@@ -87,7 +95,7 @@ def read_sets(source: DataSource, reporter: Reporter) -> Sets:
         test = parts.test if source.score_test else None
     else:
         train, dev, test = _read(_file(source.data), None, source, reporter), None, None
-    columns = remembered(train)
+    columns = _columns_of(train)
     if source.dev:
         dev = _read(source.dev, columns, source, reporter)
     if source.test:
@@ -105,8 +113,15 @@ def read_sets(source: DataSource, reporter: Reporter) -> Sets:
     return Sets(kept, held, test, True)
 
 
-def remembered(data: Dataset) -> dict[str, Any]:
-    """The columns of a data set, as a model keeps them."""
+def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
+    """The columns of the data, as a model keeps them: a known set's are its publisher's, not the user's."""
+    if source.is_named:
+        return None
+    separator = {"separator": source.options.get("separator", SEPARATOR)} if sets.train.multi_label else {}
+    return _columns_of(sets.train) | separator
+
+
+def _columns_of(data: Dataset) -> dict[str, Any]:
     return {"text": data.columns.text, "label": data.columns.label, "header": data.columns.header}
 
 

@@ -11,8 +11,8 @@ from routepool.persistence import Checkpoint, latest_checkpoint, load, save
 from routepool.runs.preparing import Prepared, check_run_folder, prepare
 from routepool.runs.record import RUN_FILE, RunRecord, note_other_versions, refuse_changed
 from routepool.runs.reporter import Reporter
-from routepool.runs.request import SEPARATOR, Request
-from routepool.runs.scores import card_of, data_facts, limits_of, scores_of, summary
+from routepool.runs.request import Request
+from routepool.runs.scores import facts_of, score_sets
 from routepool.runs.sets import read_sets, remembered
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.training import LOGGERS, DivergedError, Fitted, MetricsFile, Task, fit
@@ -61,9 +61,6 @@ def _execute(prepared: Prepared, reporter: Reporter, checkpoint: Checkpoint | No
     run, record, sets, start = prepared
     torch.set_num_threads(record.threads)
     multi_label = sets.train.multi_label
-    columns = remembered(sets.train)
-    if multi_label:
-        columns["separator"] = record.data.options.get("separator", SEPARATOR)
     labels = start.labels if start else sets.train.labels
     task = Task(sets.train.examples, sets.dev.examples, labels, multi_label, record.vectors)
     reporter.say(f"model folder: {run}")
@@ -78,7 +75,7 @@ def _execute(prepared: Prepared, reporter: Reporter, checkpoint: Checkpoint | No
                 hooks=[watching, MetricsFile(logs / "metrics.jsonl"), *(LOGGERS[log](logs) for log in record.loggers)],
                 run=run,
                 checkpoint=checkpoint,
-                columns=None if record.data.is_named else columns,  # a known set's are its publisher's, not the user's
+                columns=remembered(record.data, sets),
                 start=start,
                 device=record.device,
             )
@@ -95,28 +92,9 @@ def _finish(prepared: Prepared, fitted: Fitted, reporter: Reporter) -> Predictor
     """Score, save and say what to do next."""
     run, record, sets, _ = prepared
     predictor = of_saved(fitted.saved)
-    scored = {"dev": sets.dev} | ({"test": sets.test} if sets.test else {})
-    scores = {name: scores_of(predictor, data, reporter.note) for name, data in scored.items()}
-    for name, one in scores.items():
-        reporter.say(f"{name}: {summary(one)}")
-    limits = limits_of(fitted.truncation, fitted.coverage)
-    limits += [record.distillation.limit()] if record.distillation else []
-    known = {"datasets": [record.data.title], "language": "en"} if record.data.is_named else {}
-    card = card_of(record.data.title, sets, scores, versions=dict(record.versions), limits=limits, **known)
-    facts = {
-        "run": record.id,
-        "created": record.created,
-        "preset": record.preset_name,
-        "data": data_facts(sets),
-        "vectors": record.vectors and [Path(part).name for part in record.vectors.split(",")],
-        "teachers": record.distillation and [Path(folder).name for folder in record.distillation.teachers],
-        "threads": record.threads,
-        "versions": record.versions,
-        "scores": {name: {**one.to_dict(), "classes": None, "confusion": None} for name, one in scores.items()},
-        "best_epoch": fitted.progress.best_epoch + 1,
-        "card": card,  # so that a copy of the model can have the same one
-    }
-    save(run, replace(fitted.saved, provenance=facts), card=card, force=record.force)
+    scores = score_sets(predictor, sets, reporter)
+    facts = facts_of(record, sets, fitted, scores)
+    save(run, replace(fitted.saved, provenance=facts), card=facts["card"], force=record.force)
     reporter.say(f"saved in {run}. Next:")
     reporter.say(f"  routepool evaluate {run} LABELLED-FILE")
     reporter.say(f"  routepool predict {run} FILE")

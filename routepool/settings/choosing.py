@@ -13,7 +13,7 @@ from typing import Any, Self
 from routepool.errors import InputError, unknown
 from routepool.settings.declarations import GROUPS, Preset, change, split_source
 from routepool.settings.parts import AGGREGATORS, ENCODERS, PRETRAINED
-from routepool.settings.presets import as_flat_as_the_paper, named_preset, preset_names, text_settings
+from routepool.settings.presets import OF_THE_PAPER, named_preset, preset_names, text_settings
 from routepool.settings.toml import Tables, read_preset
 
 _PARTS = ("aggregator", "encoder")
@@ -72,7 +72,11 @@ class Changes:
         for name, table in self.tables.items():
             chosen = _change_group(chosen, name, table)
         chosen = assign(chosen, self.values)
-        return as_flat_as_the_paper(self.base, chosen) if self.depth is None else chosen
+        pools = chosen.model.aggregator in ("max", "mean")
+        if pools and self.depth is None and self.base.startswith(OF_THE_PAPER) and chosen.model.depth > 1:
+            # There max and average pooling read a document as one sequence; attention and routing do not.
+            chosen = replace(chosen, model=change(chosen.model, depth=1))
+        return chosen
 
     def _asked(self, key: str, default: Any) -> Any:
         """The value of a setting of the model, None where nobody gives one."""

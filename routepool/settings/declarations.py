@@ -137,6 +137,11 @@ class ModelConfig(Settings):
     )
     dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Its encoder comes from a folder or a hub, with weights and a tokenizer."""
+        return bool(split_source(self.encoder)[1])
+
 
 OF_LEARNING = ("dropout", "dropout_kind", "dropout_places")  # settings of a model that change nothing in what it holds
 

@@ -191,12 +191,6 @@ def named_preset(
     return preset(name)
 
 
-def as_flat_as_the_paper(name: str, chosen: Preset) -> Preset:
-    """Under its presets max and average pooling read a document as one sequence; attention and routing do not."""
-    flat = name.startswith(OF_THE_PAPER) and chosen.model.depth > 1 and chosen.model.aggregator in ("max", "mean")
-    return replace(chosen, model=change(chosen.model, depth=1)) if flat else chosen
-
-
 def text_settings(data: str) -> TextConfig:
     """How the texts of a known set are read: some come tokenised."""
     return _TOKENISED.get(data.removesuffix(PHRASES), TextConfig())

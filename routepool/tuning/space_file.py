@@ -8,7 +8,6 @@ import torch
 
 from routepool.errors import InputError
 from routepool.model import Classifier
-from routepool.runs.record import is_pretrained
 from routepool.settings import Preset, Typed, assign, read_toml, toml_value, value_of
 from routepool.tuning.space import Choice, Range, Space, named, paper_space, read_domain
 
@@ -71,7 +70,7 @@ def _fit_domain(searched: SpaceFile, name: str, others: Mapping[str, Any], base:
 def _fit(name: str, value: Any, others: Mapping[str, Any], base: Preset) -> Any:
     typed = {key: Typed(toml_value(plain)) for key, plain in {**others, name: value}.items()}
     preset = assign(base, typed)
-    if not is_pretrained(preset.model.encoder):
+    if not preset.model.is_pretrained:
         with torch.device("meta"):  # checks every option, computes nothing
             Classifier.build(preset.model, vocabulary_size=2, classes=2)
     return value_of(preset, name)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Self
 
 from routepool.errors import InputError
-from routepool.files.disk import parse_json, read_file, replace_file, to_json
+from routepool.files.disk import replace_file, to_json
 from routepool.files.locks import sole_process
-from routepool.runs.record import RunRecord
+from routepool.runs.record import FORMAT_VERSION, RunRecord, read_record
 from routepool.settings import Preset, to_toml
 from routepool.tuning.space import read_domain
 from routepool.tuning.trials import Plan
@@ -16,8 +16,6 @@ from routepool.tuning.trials import Plan
 STUDY_FILE = "study.json"
 BASE_FILE = "base.json"  # the run that every trial is, but for the settings that are searched
 TRIALS_FILE, BEST_FILE = "trials.db", "best.toml"
-FORMAT_VERSION = 1
-_AT_MOST = 10_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -50,13 +48,7 @@ class Study:
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         path = folder / STUDY_FILE
-        if not path.exists():
-            raise InputError(f"{folder}: there is no {STUDY_FILE}, so this is no search to resume; correct the path")
-        values = parse_json(path, read_file(path, at_most=_AT_MOST))
-        if values.get("format_version") != FORMAT_VERSION:
-            raise InputError(
-                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
-            )
+        values = read_record(path, "search")
         base = RunRecord.read(folder, BASE_FILE)
         try:
             space = {name: read_domain(plain) for name, plain in values["space"].items()}

@@ -19,9 +19,10 @@ from routepool.cli import screen
 from routepool.persistence import load
 from routepool.settings import Changes
 from routepool.training import DivergedError, EpochReport, fit
-from routepool.tuning import FAILED, FINISHED, PRUNED, SEARCHES, Trial, ended_trials
+from routepool.tuning.exploring import ended_trials
 from routepool.tuning.searching import TrialHook
 from routepool.tuning.study import Study
+from routepool.tuning.trials import FAILED, FINISHED, PRUNED, SEARCHES, Trial
 
 DATA_OPTIONS = ["--vectors", "none", "--threads", "1"]
 SMALL = [
