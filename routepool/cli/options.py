@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from routepool.runs.request import SEPARATOR, Request
-from routepool.settings import parse_assignments
+from routepool.settings.choosing import parse_assignments
 
 
 def declared(item: Field[Any]) -> Any:

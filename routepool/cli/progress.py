@@ -1,8 +1,7 @@
 """A run as it goes, on the screen of the command line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 import typer
 
@@ -13,23 +12,16 @@ from routepool.runs.reporter import Reporter
 from routepool.training import InterruptedTrainingError, StartReport
 from routepool.training.watching import ProgressBar
 
-T = TypeVar("T")
-
 
 class ScreenReporter(Reporter):
     """Says on the screen what a run does."""
 
-    def say(self, line: str) -> None:
-        screen.say(line)
-
-    def note(self, line: str) -> None:
-        screen.note(line)
+    say = staticmethod(screen.say)
+    note = staticmethod(screen.note)
+    counted = staticmethod(counted)
 
     def epochs(self, number: int, score: str) -> "TrainingScreen":
         return TrainingScreen(number, score)
-
-    def counted(self, texts: Iterable[T]) -> Iterable[T]:
-        return counted(texts)
 
 
 class TrainingScreen(ProgressBar):

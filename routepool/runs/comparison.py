@@ -2,7 +2,6 @@
 
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import active_children, get_context
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from routepool.runs.reporter import Reporter
 from routepool.runs.scores import scores_of
 from routepool.scoring.metrics import Difference, Evaluation, difference
 from routepool.scoring.predictor import of_saved
-from routepool.settings import Preset, change, default_preset
+from routepool.settings import assign, default_preset
 from routepool.training import Task, fit
 
 DATA, VECTORS = "rotten-tomatoes", "wordllama"
@@ -58,7 +57,7 @@ def train_one(aggregator: str, epochs: int) -> Trained:
     torch.set_num_threads(1)
     parts = load_named(DATA)
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=VECTORS)
-    saved = fit(task, _preset(aggregator, epochs)).saved
+    saved = fit(task, assign(default_preset(), {"aggregator": aggregator, "epochs": epochs})).saved
     predictor, test = of_saved(saved), parts.test
     answers = predictor.predict([example.text for example in test.examples])
     wanted = [(example.labels or ("",))[0] for example in test.examples]
@@ -83,10 +82,3 @@ def verdict(gaps: dict[str, Difference]) -> str:
         f"{first}. This is one seed of short trainings: over many seeds and sets the aggregator decides little "
         "(docs/reproduction.md). Routing is here for what it shows: where each word went."
     )
-
-
-def _preset(aggregator: str, epochs: int) -> Preset:
-    preset = default_preset()
-    options = preset.model.aggregator_options if aggregator == "routing" else {}
-    model = change(preset.model, aggregator=aggregator, aggregator_options=options)
-    return replace(preset, model=model, training=change(preset.training, epochs=epochs))

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from routepool.checks import at_least
-from routepool.datasets import check_trainable
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.files.disk import foreign
 from routepool.persistence import SavedModel, check_free, load
 from routepool.persistence.checkpoints import CHECKPOINTS
 from routepool.runs.distilling import Distillation
-from routepool.runs.record import RUN_FILE, RunRecord, check_record
+from routepool.runs.record import RUN_FILE, RunRecord, check_record, loggers_of
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import SEPARATOR, AnyPath, Request
 from routepool.runs.sets import DataSource, Sets, check_labels, read_sets
@@ -47,7 +46,6 @@ def prepare(request: Request, reporter: Reporter) -> Prepared:
     _check_words(request)
     start = load(request.init_from) if request.init_from else None
     sets = read_sets(source, reporter)
-    check_trainable(*sets.all)
     preset = _settings(request, sets, start, reporter)
     distillation = None
     if request.teachers:
@@ -61,7 +59,7 @@ def prepare(request: Request, reporter: Reporter) -> Prepared:
 
 def _check_words(request: Request) -> None:
     check_device(request.device)
-    for name in request.loggers:
+    for name in loggers_of(request):
         LOGGERS[name]  # one whose package is missing is said now
     if request.threads is not None:
         at_least("threads", request.threads, 1)

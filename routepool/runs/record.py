@@ -98,7 +98,7 @@ class RunRecord:
             init_from=init_from,
             threads=request.threads or torch.get_num_threads(),
             device=request.device,
-            loggers=request.loggers,
+            loggers=loggers_of(request),
             force=request.force,
             files=_files_of(sets, vectors, init_from, preset.model, distillation),
             versions=versions(),
@@ -125,6 +125,11 @@ class RunRecord:
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{run / name}: it is damaged ({error!r:.200}); train again") from error
+
+
+def loggers_of(request: Request) -> tuple[str, ...]:
+    """Names of the hooks that write the curves elsewhere."""
+    return ("tensorboard",) if request.tensorboard else ()
 
 
 def read_record(path: Path, kind: str) -> dict[str, Any]:

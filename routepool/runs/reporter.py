@@ -14,21 +14,21 @@ T = TypeVar("T")
 class Reporter:
     """Writes to the log; override what is to be shown elsewhere."""
 
-    def say(self, line: str) -> None:
+    def say(self, text: str) -> None:
         """One line of what is done."""
-        logger.info(line)
+        logger.info(text)
 
-    def note(self, line: str) -> None:
+    def note(self, text: str) -> None:
         """One line beside it: what was skipped, or may be amiss."""
-        logger.warning(line)
+        logger.warning(text)
 
     def epochs(self, number: int, score: str) -> AbstractContextManager[Hook]:
         """What watches the training: of at most so many epochs, by a dev score of that name."""
         return nullcontext(_LoggedEpochs(score))
 
-    def counted(self, texts: Iterable[T]) -> Iterable[T]:
-        """The same texts, counted as they pass."""
-        return texts
+    def counted(self, items: Iterable[T]) -> Iterable[T]:
+        """The same items, counted as they pass."""
+        return items
 
 
 class _LoggedEpochs(Hook):

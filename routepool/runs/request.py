@@ -83,8 +83,3 @@ class Request:
     force: bool = option(False, "Replace what is there.")
     teachers: Sequence[AnyPath] = ()  # folders of models that a student learns to answer like
     unlabelled: AnyPath | None = None  # more texts for them to answer: a file, or a known set
-
-    @property
-    def loggers(self) -> tuple[str, ...]:
-        """Names of what writes the curves elsewhere."""
-        return ("tensorboard",) if self.tensorboard else ()

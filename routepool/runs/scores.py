@@ -34,9 +34,7 @@ def scores_of(predictor: Predictor, data: Dataset, note: Callable[[str], None]) 
         predictions = predictor.predictions([example.text for example in data.examples])
     except NotFiniteError as error:
         raise NotFiniteError(error.place, f"{data.source}, row {data.examples[error.place].row}") from error
-    unread = Unread()
-    for example, prediction in zip(data.examples, predictions, strict=True):
-        unread.add(example.row, prediction.reading)
+    unread = Unread.of((one.reading for one in predictions), rows=(example.row for example in data.examples))
     for line in unread.lines(named_rows):
         note(f"{data.source}: {line}")
     probabilities = np.stack([one.probabilities for one in predictions])

@@ -100,17 +100,20 @@ def read_sets(source: DataSource, reporter: Reporter) -> Sets:
         dev = _read(source.dev, columns, source, reporter)
     if source.test:
         test = _read(source.test, columns, source, reporter)
-    if dev is not None:
-        return Sets(train, dev, test, False)
+    sets = _split(train, test, reporter) if dev is None else Sets(train, dev, test, False)
+    check_trainable(*sets.all)
+    return sets
+
+
+def _split(train: Dataset, test: Dataset | None, reporter: Reporter) -> Sets:
     check_trainable(train)
-    parts_of_train = split(train.examples, held=HELD, seed=SEED)
-    if not parts_of_train.held:
+    parts = split(train.examples, held=HELD, seed=SEED)
+    if not parts.held:
         raise InputError(f"{train.source}: too few different texts to split a dev set off; give one with --dev")
-    kept, held = train.select(parts_of_train.kept), train.select(parts_of_train.held)
-    reporter.say(
-        f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one"
-    )
-    return Sets(kept, held, test, True)
+    sets = Sets(train.select(parts.kept), train.select(parts.held), test, True)
+    some = f"{len(parts.held)} of {len(train.examples)} examples"
+    reporter.say(f"dev set: {some}, split off by label; --dev gives one")
+    return sets
 
 
 def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
 """Every setting: declared with its default and its help, put together as presets, changed by name, read from TOML."""
 
-from routepool.settings.choosing import Changes, Typed, assign, parse_assignments, parse_value, value_of
+from routepool.settings.choosing import Changes, assign
 from routepool.settings.declarations import (
     GROUPS,
     LARGEST,
@@ -23,7 +23,7 @@ from routepool.settings.presets import (
     pretrained_preset,
     text_settings,
 )
-from routepool.settings.toml import read_toml, to_toml, toml_value
+from routepool.settings.toml import to_toml
 
 __all__ = [
     "AGGREGATORS",
@@ -39,20 +39,14 @@ __all__ = [
     "Preset",
     "TextConfig",
     "TrainingConfig",
-    "Typed",
     "assign",
     "change",
     "default_preset",
     "named_preset",
-    "parse_assignments",
-    "parse_value",
     "preset",
     "preset_names",
     "pretrained_preset",
-    "read_toml",
     "split_source",
     "text_settings",
     "to_toml",
-    "toml_value",
-    "value_of",
 ]

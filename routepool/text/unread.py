@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple, Self
 
 from routepool.errors import UnreadTextWarning
@@ -99,11 +100,11 @@ class Unread:
         self._cut, self._unknown = _Some(), _Some()
 
     @classmethod
-    def of(cls, readings: Iterable[Reading]) -> Self:
-        """Of a whole list, each by its place."""
+    def of(cls, readings: Iterable[Reading], rows: Iterable[int] | None = None) -> Self:
+        """Of a whole list, each by its place, or by its row."""
         counted = cls()
-        for place, reading in enumerate(readings):
-            counted.add(place, reading)
+        for name, reading in zip(count() if rows is None else rows, readings, strict=False):
+            counted.add(name, reading)
         return counted
 
     def add(self, name: int, reading: Reading) -> None:

@@ -8,7 +8,9 @@ import torch
 
 from routepool.errors import InputError
 from routepool.model import Classifier
-from routepool.settings import Preset, Typed, assign, read_toml, toml_value, value_of
+from routepool.settings import Preset, assign
+from routepool.settings.choosing import Typed, value_of
+from routepool.settings.toml import read_toml, toml_value
 from routepool.tuning.space import Choice, Range, Space, named, paper_space, read_domain
 
 _PARTS = ("aggregator", "encoder")  # their classes decide which other settings there are

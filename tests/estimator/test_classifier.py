@@ -20,7 +20,8 @@ from routepool import TextClassifier, load
 from routepool.datasets import split
 from routepool.errors import InputError
 from routepool.estimator.inputs import read_labels
-from routepool.settings import Changes, parse_assignments
+from routepool.settings import Changes
+from routepool.settings.choosing import parse_assignments
 from routepool.training import Hook, StepReport, Task, fit
 from routepool.training.watching import ProgressBar
 

@@ -22,12 +22,11 @@ from routepool.settings import (
     change,
     default_preset,
     named_preset,
-    parse_assignments,
-    parse_value,
     preset,
     preset_names,
     to_toml,
 )
+from routepool.settings.choosing import parse_assignments, parse_value
 from routepool.text import is_document
 
 USUAL = default_preset().model.aggregator_options
