@@ -52,8 +52,8 @@ def preset_of(given: Mapping[str, Any], texts: Sequence[str], seed: int) -> Pres
     name = given["preset"]
     if not isinstance(name, str):
         raise InputError(f"preset must be a name, got {name!r:.80}")
-    changes = Changes.of(name, {key: plain(value) for key, value in _settings(given).items()} | {"seed": seed})
-    preset = changes.preset(document=is_document(texts, changes.depth))
+    values = {key: plain(value) for key, value in _settings(given).items()}
+    preset = Changes.of(name, values | {"seed": seed}).preset(document=is_document(texts))
     if given["validation_fraction"] is None:
         preset = replace(preset, training=change(preset.training, calibration=0.0))
     return preset

@@ -106,13 +106,11 @@ def _settings(request: Request, sets: Sets, start: SavedModel | None, reporter: 
     name, data, values = fspath(request.preset), fspath(request.data), asked_settings(request)
     if start is not None:
         _check_start(request, sets, start)
-        changes = Changes.of(name, {**values, "depth": start.model_config.depth})
-        preset = changes.preset(data=data, document=is_document((), changes.depth))
+        preset = Changes.of(name, {**values, "depth": start.model_config.depth}).preset(data=data)
         dropped = {name: getattr(preset.model, name) for name in OF_LEARNING if name in values}
         return Preset(change(start.model_config, **dropped), preset.training, start.tokenizer.config)
-    changes = Changes.of(name, values)
-    texts = [example.text for example in sets.train.examples]
-    preset = changes.preset(data=data, document=is_document(texts, changes.depth))
+    document = is_document([example.text for example in sets.train.examples])
+    preset = Changes.of(name, values).preset(data=data, document=document)
     if preset.model.depth > 1:
         reporter.say("texts are read as documents, sentence by sentence; --set depth=1 reads them as one sequence")
     return _with_pretrained(request, preset, reporter) if preset.model.is_pretrained else preset

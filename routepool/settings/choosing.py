@@ -50,11 +50,6 @@ class Changes:
             return cls(*read_preset(Path(preset)), values)
         return cls(preset, {}, values)
 
-    @property
-    def depth(self) -> Any:
-        """As it is asked for; None where it is not."""
-        return self._asked("depth", 1)
-
     def preset(self, *, data: str = "", document: bool = False) -> Preset:
         """The settings that come of it.
 
@@ -62,6 +57,8 @@ class Changes:
             data: the known set's name, or anything else.
             document: the texts are read sentence by sentence, unless a depth is asked for.
         """
+        depth = self._asked("depth", 1)
+        document = document if depth is None else depth != 1
         encoder = str(self._asked("encoder", "") or "")
         options = self.tables.get("model", {}).get("encoder_options")
         of_file = isinstance(options, Mapping) and options.get("frozen")
@@ -73,7 +70,7 @@ class Changes:
             chosen = _change_group(chosen, name, table)
         chosen = assign(chosen, self.values)
         pools = chosen.model.aggregator in ("max", "mean")
-        if pools and self.depth is None and self.base.startswith(OF_THE_PAPER) and chosen.model.depth > 1:
+        if pools and depth is None and self.base.startswith(OF_THE_PAPER) and chosen.model.depth > 1:
             # There max and average pooling read a document as one sequence; attention and routing do not.
             chosen = replace(chosen, model=change(chosen.model, depth=1))
         return chosen

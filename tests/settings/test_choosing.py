@@ -35,7 +35,7 @@ SHORT, LONG = ["a short text"], ["A word. " * 31]
 
 def settled(*assignments: str, texts: list[str] = SHORT, data: str = "x.csv", preset: str = "default") -> Preset:
     changes = Changes.of(preset, parse_assignments(assignments))
-    return changes.preset(data=data, document=is_document(texts, changes.depth))
+    return changes.preset(data=data, document=is_document(texts))
 
 
 @pytest.mark.parametrize("name", preset_names())
