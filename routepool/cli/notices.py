@@ -7,14 +7,13 @@ from typing import Protocol, TypeVar
 from routepool.cli import screen
 from routepool.datasets import Dataset, Example, Reader
 from routepool.errors import NotFiniteError
-from routepool.runs.sets import left_out, named_rows
+from routepool.runs.sets import named_rows, note_left_out
 from routepool.text import Reading, Unread
 
 
 def list_skipped(data: Reader | Dataset) -> None:
     """Say which rows were left out."""
-    for line in left_out(data):
-        screen.note(line)
+    note_left_out(data, screen.note)
 
 
 class _Result(Protocol):

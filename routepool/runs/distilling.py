@@ -7,7 +7,7 @@ from pathlib import Path
 from routepool.datasets import NAMED, Example, load_named
 from routepool.persistence.manifest import MANIFEST
 from routepool.runs.reporter import Reporter
-from routepool.runs.sets import DataSource, Sets, absolute, load_texts, options_for, remembered
+from routepool.runs.sets import DataSource, Note, Sets, absolute, load_texts, options_for, remembered
 from routepool.training import Task, Teacher, check_teachers, teacher_logits
 
 
@@ -48,7 +48,7 @@ class Distillation:
         teachers = [Teacher.read(folder) for folder in self.teachers]
         check_teachers(teachers, labels, multi_label=sets.train.multi_label)
         if self.unlabelled is not None:
-            new = len(_new_texts(self.unlabelled, source, sets, reporter))
+            new = len(_new_texts(self.unlabelled, source, sets, reporter.note))
             reporter.say(f"{self.unlabelled}: {new} new texts without labels")
 
     def teach(self, task: Task, source: DataSource, sets: Sets, reporter: Reporter) -> Task:
@@ -73,11 +73,11 @@ class Distillation:
         return f"A student: it learned what {names} answered to the training texts{more}."
 
 
-def _new_texts(unlabelled: str, source: DataSource, sets: Sets, reporter: Reporter | None = None) -> list[str]:
+def _new_texts(unlabelled: str, source: DataSource, sets: Sets, note: Note | None = None) -> list[str]:
     """Each text once; none that is labelled already, and none that is scored later, so that scores stay honest."""
     asked = {name: source.options[name] for name in ("encoding", "on_error") if name in source.options}
     reading = options_for(unlabelled, remembered(source, sets), labels=False, **asked)
-    texts = load_texts(unlabelled, folder=source.folder, reporter=reporter, **reading)
+    texts = load_texts(unlabelled, folder=source.folder, note=note, **reading)
     labelled = sets.all
     if source.is_named:  # its test part is kept out whether or not it is to be scored
         labelled.append(load_named(source.data, folder=source.folder).test)

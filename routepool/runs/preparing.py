@@ -41,10 +41,10 @@ class Prepared(NamedTuple):
 def prepare(request: Request, reporter: Reporter) -> Prepared:
     """Ask everything that can go wrong before training: hours later would be too late. Nothing is written."""
     source = source_of(request)
-    run = Path(request.out or f"runs/{source.title}-{time.strftime('%Y%m%d-%H%M%S')}")
+    run = Path(_plain(request.out) or f"runs/{source.title}-{time.strftime('%Y%m%d-%H%M%S')}")
     check_run_folder(run, force=request.force)
     _check_words(request)
-    start = load(request.init_from) if request.init_from else None
+    start = load(folder) if (folder := _plain(request.init_from)) else None
     sets = read_sets(source, reporter)
     preset = _settings(request, sets, start, reporter)
     distillation = None
@@ -63,7 +63,7 @@ def _check_words(request: Request) -> None:
         LOGGERS[name]  # one whose package is missing is said now
     if request.threads is not None:
         at_least("threads", request.threads, 1)
-    if request.vectors is not None and not request.vectors.strip():  # what a shell makes of a variable that is not set
+    if request.vectors is not None and not (_plain(request.vectors) or "").strip():  # of a variable that is not set
         raise InputError("--vectors wants a file, a name, or none, got an empty string")
     if request.unlabelled and not request.teachers:
         raise InputError("texts without labels are for students; name the teachers that answer them")
@@ -91,6 +91,8 @@ def source_of(request: Request) -> DataSource:
 
 
 def _plain(path: AnyPath | None) -> str | None:
+    if path is not None and not isinstance(path, str | PathLike):
+        raise InputError(f"wanted the name of a file or a folder, got {path!r:.80}")
     return fspath(path) if path else None
 
 
@@ -103,7 +105,7 @@ def asked_settings(request: Request) -> dict[str, Any]:
 
 
 def _settings(request: Request, sets: Sets, start: SavedModel | None, reporter: Reporter) -> Preset:
-    name, data, values = fspath(request.preset), fspath(request.data), asked_settings(request)
+    name, data, values = _plain(request.preset) or "", fspath(request.data), asked_settings(request)
     if start is not None:
         _check_start(request, sets, start)
         preset = Changes.of(name, {**values, "depth": start.model_config.depth}).preset(data=data)
@@ -149,9 +151,9 @@ def _with_pretrained(request: Request, preset: Preset, reporter: Reporter) -> Pr
 def _vectors(request: Request, reporter: Reporter) -> str | None:
     if request.init_from or request.vectors == "none":
         return None
-    if request.vectors:
-        sources(request.vectors)  # one that is not there is said now
-        return request.vectors
+    if vectors := _plain(request.vectors):
+        sources(vectors)  # one that is not there is said now
+        return vectors
     found = installed()
     if found is None:
         reporter.say('word vectors: random; better ones: pip install "routepool[vectors]", or --vectors FILE')

@@ -67,7 +67,7 @@ class Request:
     )
     aggregator: str | None = option(None, help_of("aggregator"), metavar="NAME")
     encoder: str | None = option(None, help_of("encoder"), metavar="NAME")
-    vectors: str | None = option(
+    vectors: AnyPath | None = option(
         None, "Word vectors; else wordllama's if installed, else random.", metavar="FILE[,FILE]|none"
     )
     extra_words: int | None = option(None, help_of("extra_words"), metavar="N")

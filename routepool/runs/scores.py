@@ -1,6 +1,6 @@
 """What a model is worth: its scores, in a line and in the model card."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from routepool.datasets import Dataset
 from routepool.errors import NotFiniteError
 from routepool.runs.record import RunRecord
 from routepool.runs.reporter import Reporter
-from routepool.runs.sets import HELD, SEED, Sets, named_rows
+from routepool.runs.sets import HELD, SEED, Note, Sets, named_rows
 from routepool.scoring.metrics import FEWEST, Evaluation, evaluate
 from routepool.scoring.predictor import Predictor
 from routepool.text import Unread
@@ -28,7 +28,7 @@ def score_sets(predictor: Predictor, sets: Sets, reporter: Reporter) -> dict[str
     return scores
 
 
-def scores_of(predictor: Predictor, data: Dataset, note: Callable[[str], None]) -> Evaluation:
+def scores_of(predictor: Predictor, data: Dataset, note: Note) -> Evaluation:
     """How good a model is on a labelled set; what it could not read of the texts is noted."""
     try:
         predictions = predictor.predictions([example.text for example in data.examples])

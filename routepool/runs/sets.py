@@ -1,9 +1,9 @@
 """DATA -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 from routepool.datasets import (
     NAMED,
@@ -12,7 +12,6 @@ from routepool.datasets import (
     Parts,
     Reader,
     ReadOptions,
-    Skipped,
     check_trainable,
     load,
     load_named,
@@ -21,10 +20,13 @@ from routepool.datasets import (
 )
 from routepool.datasets.suffixes import FORMAT_OF, PLAIN, suffix_of
 from routepool.errors import InputError
-from routepool.runs.reporter import Reporter
 from routepool.runs.request import SEPARATOR
 from routepool.text import NAMED as MOST_NAMED
 
+if TYPE_CHECKING:  # looking data over must not wait for torch
+    from routepool.runs.reporter import Reporter
+
+Note = Callable[[str], None]  # says one line beside the result
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
 _OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
 _LISTED = 20  # rows that are listed with their reasons
@@ -87,7 +89,7 @@ def absolute(name: str) -> str:
     return str(Path(name).absolute())
 
 
-def read_sets(source: DataSource, reporter: Reporter) -> Sets:
+def read_sets(source: DataSource, reporter: "Reporter") -> Sets:
     """Read every set of a run; what was guessed, skipped and split is said."""
     if source.is_named:
         parts = _named(source, reporter)
@@ -105,14 +107,13 @@ def read_sets(source: DataSource, reporter: Reporter) -> Sets:
     return sets
 
 
-def _split(train: Dataset, test: Dataset | None, reporter: Reporter) -> Sets:
+def _split(train: Dataset, test: Dataset | None, reporter: "Reporter") -> Sets:
     check_trainable(train)
     parts = split(train.examples, held=HELD, seed=SEED)
     if not parts.held:
         raise InputError(f"{train.source}: too few different texts to split a dev set off; give one with --dev")
     sets = Sets(train.select(parts.kept), train.select(parts.held), test, True)
-    some = f"{len(parts.held)} of {len(train.examples)} examples"
-    reporter.say(f"dev set: {some}, split off by label; --dev gives one")
+    reporter.say(f"dev set: {len(parts.held)} of {len(train.examples)} examples, split off by label; --dev gives one")
     return sets
 
 
@@ -170,26 +171,30 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     return first, load(against, **lenient) if against else None
 
 
-def load_texts(data: str, *, folder: str | None = None, reporter: Reporter | None = None, **options: Any) -> list[str]:
+def load_texts(data: str, *, folder: str | None = None, note: Note | None = None, **options: Any) -> list[str]:
     """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
     reader = read(_file(data), **_read_options({**options, "labels": False}))
     texts = [example.text for example in reader]
-    if reporter:
-        _note_left_out(reader, reporter)
+    if note:
+        note_left_out(reader, note)
     return texts
 
 
-def left_out(data: Reader | Dataset) -> Iterator[str]:
-    """Lines that say which rows were left out."""
+def note_left_out(data: Reader | Dataset, note: Note) -> None:
+    """Say which rows were left out: how many of each kind, and of those that cannot be read why."""
     for kind, count in data.skipped_kinds.items():
         skipped = [one for one in data.skipped if one.kind == kind]
         if kind in _LEFT_OUT:
             found = named_rows([one.row for one in skipped], count)
-            yield f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({found})"
-        else:
-            yield from _unreadable(data.source, skipped, count)
+            note(f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({found})")
+            continue
+        note(f"{data.source}: {count} rows skipped")
+        for one in skipped[:_LISTED]:
+            note(f"  row {one.row}: {one.reason}")
+        if count > _LISTED:
+            note(f"  and {count - _LISTED} more")
 
 
 def named_rows(first: Sequence[int], count: int) -> str:
@@ -202,28 +207,15 @@ def named_rows(first: Sequence[int], count: int) -> str:
     return f"row{'s' * (count > 1)} {', '.join(map(str, first[:MOST_NAMED]))}{more}"
 
 
-def _unreadable(source: str, skipped: Sequence[Skipped], count: int) -> Iterator[str]:
-    yield f"{source}: {count} rows skipped"
-    for one in skipped[:_LISTED]:
-        yield f"  row {one.row}: {one.reason}"
-    if count > _LISTED:
-        yield f"  and {count - _LISTED} more"
-
-
-def _note_left_out(data: Reader | Dataset, reporter: Reporter) -> None:
-    for line in left_out(data):
-        reporter.note(line)
-
-
-def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: Reporter) -> Dataset:
+def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: "Reporter") -> Dataset:
     options = source.options if columns is None else options_for(file, columns, **source.options)
     data = load(file, **_read_options(options))
     reporter.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
-    _note_left_out(data, reporter)
+    note_left_out(data, reporter.note)
     return data
 
 
-def _named(source: DataSource, reporter: Reporter) -> Parts:
+def _named(source: DataSource, reporter: "Reporter") -> Parts:
     given = [name for name in ("text_column", "label_column", "multi_label") if source.options.get(name)]
     if given and not (source.dev or source.test):
         raise InputError(f"{source.data} is a known set with columns of its own; drop {given[0].replace('_', '-')}")

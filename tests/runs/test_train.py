@@ -95,6 +95,8 @@ def test_its_words_are_the_options_of_the_command() -> None:
         ({"settings": {"epoch": 3}}, "did you mean 'epochs'?"),
         ({"settings": {"epochs": "3"}}, "epochs must be a whole number, got '3'"),
         ({"settings": ["epochs=3"]}, "settings must be a table such as {'epochs': 10}, got ['epochs=3']"),
+        ({"dev": 3}, "wanted the name of a file or a folder, got 3"),
+        ({"unlabelled": "more.txt"}, "texts without labels are for students; name the teachers"),
         ({"threads": "2"}, "threads must be a whole number of at least 1, got '2'"),
         ({"preset": "papper"}, "unknown preset 'papper', did you mean 'paper'?"),
         ({"vectors": ""}, "--vectors wants a file, a name, or none, got an empty string"),
