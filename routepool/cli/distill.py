@@ -39,7 +39,7 @@ def distill(
         raise InputError(f"TEACHER wants model folders, with a comma between two, got {teacher!r}")
     # Here and not above: what trains needs torch.
     from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
-    from routepool.runs.training import start_run  # noqa: PLC0415
+    from routepool.runs.run import start_run  # noqa: PLC0415
 
     with ended_by_signal():
         start_run(replace(request, data=data, teachers=teachers, unlabelled=unlabelled), ScreenReporter())

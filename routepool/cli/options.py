@@ -1,7 +1,7 @@
 """Options, each with one name and one help: those of a request are made of its declaration, fields and all."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_args
@@ -60,13 +60,9 @@ class TextOptions:
 
     def chosen(self) -> dict[str, Any]:
         """As `routepool.datasets` takes it."""
-        return {
-            "format": self.input_format or ("lines" if self.file == "-" else None),
-            "text_column": self.text_column,
-            "on_error": self.on_error,
-            "encoding": self.encoding,
-            "longest_row": self.longest_row,
-        }
+        asked = asdict(self)
+        file, form = asked.pop("file"), asked.pop("input_format")
+        return {"format": form or ("lines" if file == "-" else None), **asked}
 
 
 def unfold(command: Callable[..., None]) -> Callable[..., None]:

@@ -27,15 +27,15 @@ def train(
 
     `routepool train --resume runs/reviews-20260102-101500`
 
-    The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are found by their names or told.
-    The best model on dev is kept. A stopped run loses at most one epoch. --force replaces a model or a run of
-    routepool's, nothing else.
+    The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are detected, or named with
+    --text-column and --label-column. The best model on dev is kept. A stopped run loses at most one epoch. --force
+    replaces a model or a run of routepool's, nothing else.
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
     # Here and not above: what trains needs torch.
     from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
-    from routepool.runs.training import resume_run, start_run  # noqa: PLC0415
+    from routepool.runs.run import resume_run, start_run  # noqa: PLC0415
 
     with ended_by_signal():
         if resume is not None:

@@ -11,7 +11,7 @@ import torch
 
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import AnyPath, Request
-from routepool.runs.training import resume_run, start_run
+from routepool.runs.run import resume_run, start_run
 from routepool.scoring.predictor import Predictor
 from routepool.training import InterruptedTrainingError
 

@@ -14,11 +14,11 @@ from routepool.errors import InputError
 from routepool.files.disk import foreign
 from routepool.persistence import SavedModel, check_free, load
 from routepool.persistence.checkpoints import CHECKPOINTS
-from routepool.runs.distilling import Distillation
 from routepool.runs.record import RUN_FILE, RunRecord, check_record, loggers_of
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import SEPARATOR, AnyPath, Request
 from routepool.runs.sets import DataSource, Sets, check_labels, read_sets
+from routepool.runs.students import Distillation
 from routepool.settings import OF_LEARNING, Changes, Preset, TrainingConfig, change, split_source
 from routepool.text import is_document
 from routepool.training import LOGGERS

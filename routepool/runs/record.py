@@ -17,10 +17,10 @@ import routepool
 from routepool.errors import InputError
 from routepool.files.caching import digest_of
 from routepool.files.disk import foreign, parse_json, read_file, replace_file, to_json
-from routepool.runs.distilling import Distillation
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import Request
 from routepool.runs.sets import DataSource, Sets, absolute
+from routepool.runs.students import Distillation
 from routepool.settings import PRETRAINED, ModelConfig, Preset, split_source
 from routepool.vectors import SOURCES
 from routepool.vectors.parsing import FileSource

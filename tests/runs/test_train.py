@@ -110,6 +110,17 @@ def test_what_cannot_be_is_said_in_a_sentence(words: dict[str, Any], message: st
     assert not (tmp_path / "run").exists()
 
 
+def test_a_student_is_trained_as_by_the_command(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROUTEPOOL_CACHE", str(tmp_path / "cache"))
+    train_tiny(data, tmp_path / "large", seed=5)
+    more = tmp_path / "more.txt"
+    more.write_text("".join(f"{text}\n" for text, _ in sentences(200)[120:]), encoding="utf-8")
+    train_tiny(data, tmp_path / "python", teachers=[tmp_path / "large"], unlabelled=more)
+    succeed("distill", tmp_path / "large", data, "--unlabelled", more, "--out", tmp_path / "command", *TINY)
+    identical(tmp_path / "python", tmp_path / "command")
+    assert record(tmp_path / "python")["lesson"] == {"teachers": [str(tmp_path / "large")], "unlabelled": str(more)}
+
+
 def test_a_model_that_is_there_stays_unless_it_may_be_replaced(data: Path, tmp_path: Path) -> None:
     train_tiny(data, tmp_path / "run")
     with pytest.raises(InputError, match="force"):
