@@ -13,18 +13,19 @@ import torch
 
 from routepool.errors import InputError, MissingPackageError
 from routepool.files.disk import foreign, replace_file
+from routepool.files.locks import sole_process
 from routepool.runs.preparing import asked_settings, prepare, source_of
 from routepool.runs.record import check_record, note_other_versions, refuse_changed
 from routepool.runs.reporter import Reporter
 from routepool.runs.sets import Sets, read_sets
-from routepool.settings import assign
+from routepool.settings import assign, to_toml
 from routepool.training import DivergedError, EpochReport, Hook, InterruptedTrainingError, StartReport, Task, fit
 from routepool.training.engine import check_device
 from routepool.tuning.exploring import Budget, ended_trials, explore
 from routepool.tuning.search_request import SearchRequest, TrialRequest
 from routepool.tuning.space import named
 from routepool.tuning.space_file import PAPER, fit_to, read_space, refuse_fixed
-from routepool.tuning.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study, sole_user, write_best
+from routepool.tuning.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study
 from routepool.tuning.trials import (
     DRAWINGS,
     FAILED,
@@ -97,7 +98,7 @@ def _refuse_endless(study: Study, minutes: float | None) -> None:
 
 def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, reporter: Reporter, watch: Watch) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with sole_user(folder):
+    with sole_process(folder, "searching"):
         study.write(folder)
         search = SEARCHES[study.plan.sampler](study.plan, folder / TRIALS_FILE)
         before = ended_trials(search)
@@ -171,8 +172,9 @@ class TrialHook(Hook):
 
 def _keep_best(folder: Path, study: Study, trials: Sequence[Trial], score: str) -> None:
     if best := best_of(trials):
-        preset = assign(study.base.preset, best.settings)
-        write_best(folder, preset, f"trial {best.number} of {folder.name}: dev {score} {best.score:.4f}")
+        head = f"# trial {best.number} of {folder.name}: dev {score} {best.score:.4f}"
+        preset = to_toml(assign(study.base.preset, best.settings), complete=True)
+        replace_file(folder / BEST_FILE, f"{head}\n\n{preset}".encode())
 
 
 def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str, reporter: Reporter) -> None:

@@ -1,15 +1,12 @@
-"""STUDY, the folder of a search: what it was asked to do, its trials, its best settings; one process at a time."""
+"""STUDY, the folder of a search: what it was asked to do, its trials, its best settings."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from routepool.errors import InputError
 from routepool.files.disk import replace_file, to_json
-from routepool.files.locks import sole_process
 from routepool.runs.record import FORMAT_VERSION, RunRecord, read_record
-from routepool.settings import Preset, to_toml
 from routepool.tuning.space import read_domain
 from routepool.tuning.trials import Plan
 
@@ -76,13 +73,3 @@ class Study:
                     f"{folder}, or choose another --out"
                 )
         return replace(self, trials=asked.trials)
-
-
-def write_best(folder: Path, best: Preset, head: str) -> None:
-    """The best settings so far as a preset; the first line says where they come from."""
-    replace_file(folder / BEST_FILE, f"# {head}\n\n{to_toml(best, complete=True)}".encode())
-
-
-def sole_user(folder: Path) -> AbstractContextManager[None]:
-    """Keep others out of a study while it is searched."""
-    return sole_process(folder, "searching")

@@ -182,8 +182,8 @@ def test_changed_data_are_refused(tmp_path: Path, data: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_search(whole: Path) -> None:
-    imports = "from pathlib import Path\nfrom routepool.tuning.study import sole_user\n"
-    hold = f"{imports}with sole_user(Path({str(whole)!r})):\n"
+    imports = "from pathlib import Path\nfrom routepool.files.locks import sole_process\n"
+    hold = f"{imports}with sole_process(Path({str(whole)!r}), 'searching'):\n"
     holder = [sys.executable, "-c", hold + "    print(flush=True); input()"]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
