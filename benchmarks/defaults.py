@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from routepool.cli.settings import text_settings
 from routepool.datasets import Example, Parts, load_named, split
-from routepool.settings import assign, default_preset
+from routepool.settings import assign, default_preset, text_settings
 from routepool.training import Task, fit
 
 

@@ -21,12 +21,11 @@ import torch
 from explain_tables import agreement_table, audit_table, capsule_tables, choice_table
 from word_labels import agreement, word_labels
 
-from routepool.cli.settings import text_settings
 from routepool.datasets import Dataset, Example, Parts, load_named
 from routepool.explaining import DEFAULT_METHOD, Subject, audit, report_capsules
 from routepool.files.disk import whole
 from routepool.persistence import SavedModel, load_model, save_model
-from routepool.settings import Preset, change, default_preset
+from routepool.settings import Preset, change, default_preset, text_settings
 from routepool.training import Task, fit
 
 ROOT = Path(__file__).parent

@@ -90,8 +90,8 @@ def train(kind: str, aggregator: str, seed: int, changes: dict[str, Any], *, tri
     """One run in this process: the curve on dev and, unless it is a trial, the accuracy on test."""
     import torch  # noqa: PLC0415
 
-    from routepool.cli.record import versions  # noqa: PLC0415
     from routepool.datasets import load_dataset, load_named  # noqa: PLC0415
+    from routepool.runs.record import versions  # noqa: PLC0415
     from routepool.scoring.predictor import of_saved  # noqa: PLC0415
     from routepool.training import EpochReport, Hook, Task, fit  # noqa: PLC0415
 

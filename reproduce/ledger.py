@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from routepool.cli.settings import to_dict
 from routepool.errors import InputError
 from routepool.settings import Preset
 
@@ -18,7 +17,7 @@ LATER = {"kept_epoch": "best"}  # settings that were none when the first looks w
 
 def configuration(preset: Preset) -> str:
     """A short name of all settings but the seed and the precision, which is later than the first looks, too."""
-    values = to_dict(preset)
+    values = preset.to_dict()
     as_then = (name for name, then in LATER.items() if values["training"][name] == then)
     for name in ("seed", "precision", *as_then):
         values["training"].pop(name)

@@ -23,8 +23,8 @@ from reproduce.ledger import Ledger, digest
 from reproduce.plan import ALL_DOCUMENTS
 from reproduce.running import revision, write
 from reproduce.runs import LEDGER, RESULTS
-from routepool.cli.record import versions
 from routepool.datasets import Dataset, Parts
+from routepool.runs.record import versions
 
 Labels = NDArray[np.int64]  # 0 and 1
 Predict = Callable[[Sequence[str]], Labels]

@@ -19,14 +19,13 @@ from reproduce.ledger import Ledger, configuration
 from reproduce.plan import every_run
 from reproduce.runs import FOLDER, LEDGER, MODELS, RESULTS, Run
 from reproduce.teaching import on_this_machine, taught
-from routepool.cli.record import versions
-from routepool.cli.settings import text_settings, to_dict
 from routepool.datasets import Parts
 from routepool.files.disk import whole
 from routepool.model import Classifier
 from routepool.persistence import load_model, save_model
+from routepool.runs.record import versions
 from routepool.scoring.predictor import of_saved
-from routepool.settings import Preset, assign, change, named_preset, split_source
+from routepool.settings import Preset, assign, change, named_preset, split_source, text_settings
 from routepool.training import EpochReport, Hook, StepReport, Task, fit
 
 
@@ -104,7 +103,7 @@ def execute(run: Run, results: Path, ledger: Ledger, *, at_most: int | None = No
         "precision": preset.training.precision,
         "start": run.variant.start,
         "teachers": run.variant.teachers,
-        "settings": to_dict(preset),
+        "settings": preset.to_dict(),
         "versions": versions(),
         "revision": revision(),
         "data_hash": data.fingerprint(parts),

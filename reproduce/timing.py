@@ -13,8 +13,8 @@ from reproduce import data
 from reproduce.plan import BY_DEPTH, DOCUMENTS, OPEN, TABLE_3
 from reproduce.running import revision, settings, vectors, write
 from reproduce.runs import Run, Variant
-from routepool.cli.record import versions
 from routepool.datasets import Parts
+from routepool.runs.record import versions
 from routepool.training import Hook, StepReport, Task, fit
 
 CONTENDERS: dict[str, list[Variant]] = {

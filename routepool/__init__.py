@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from routepool.layers import StandardRouting as StandardRouting
     from routepool.layers import StructuredAttention as StructuredAttention
     from routepool.model import Classifier as Classifier
+    from routepool.runs.api import resume as resume
+    from routepool.runs.api import train as train
     from routepool.scoring.predictor import Predictor as Predictor
     from routepool.scoring.predictor import load as load
 
@@ -45,6 +47,8 @@ _HOMES = {
     "TextClassifier": "routepool.estimator.classifier",
     "UnreadTextWarning": "routepool.errors",
     "load": "routepool.scoring.predictor",
+    "resume": "routepool.runs.api",
+    "train": "routepool.runs.api",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

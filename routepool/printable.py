@@ -4,6 +4,9 @@ A file, a path or a label may hold control characters, which a terminal obeys, o
 UTF-8 form.
 """
 
+from collections.abc import Sequence
+
+NAMED_AT_MOST = 5  # rows or texts of a line that says more of them
 _JOINERS = "\u200c\u200d"  # in Persian words and emoji families
 
 
@@ -28,3 +31,13 @@ def one_line(text: object) -> str:
     'row 3: \ufffd[31mred'
     """
     return printable(" ".join(str(text).splitlines()))
+
+
+def by_row(first: Sequence[int], count: int) -> str:
+    """The first of some rows of a file, by their numbers.
+
+    >>> by_row([3], 1), by_row([3, 8], 2), by_row(range(1, 9), 900)
+    ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
+    """
+    more = ", ..." if count > NAMED_AT_MOST else ""
+    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:NAMED_AT_MOST]))}{more}"

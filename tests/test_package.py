@@ -27,7 +27,10 @@ def run(code: str) -> str:
 
 @pytest.mark.parametrize(
     "module",
-    ["routepool", "routepool.settings", "routepool.text", "routepool.datasets", "routepool.vectors"],
+    [
+        *("routepool", "routepool.settings", "routepool.text", "routepool.datasets", "routepool.vectors"),
+        *("routepool.runs.request", "routepool.runs.sets", "routepool.tuning.search_request"),
+    ],
 )
 def test_light_modules_do_not_import_the_heavy_packages(module: str) -> None:
     heavy = run(f"import sys, {module}; print([m for m in ('torch', 'sklearn') if m in sys.modules])")

@@ -41,8 +41,8 @@ def check(
     The exit code is 1 if anything found is an error.
     """
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool.cli.reading import load_pair  # noqa: PLC0415
     from routepool.datasets import findings as datacheck  # noqa: PLC0415
+    from routepool.runs.sets import load_pair  # noqa: PLC0415
 
     data, other = load_pair(
         file,

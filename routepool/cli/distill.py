@@ -1,10 +1,13 @@
 """`routepool distill`: trained models and texts -> a smaller model that answers as they do."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from routepool.cli.option_groups import TrainingOptions, unfold
+from routepool.cli.options import unfold
+from routepool.errors import InputError
+from routepool.runs.request import Request
 
 
 @unfold
@@ -19,7 +22,7 @@ def distill(
         typer.Option(metavar="FILE", help="More texts to learn the teacher's answers to; a known set's name too."),
     ] = None,
     *,
-    options: TrainingOptions,
+    request: Request,
 ) -> None:
     """Train a small model to answer as larger ones do, on labelled texts and on as many others as there are.
 
@@ -31,8 +34,12 @@ def distill(
     computed once and kept. FILE has a text a line, or the columns of DATA; texts that are in DATA, its dev or its test
     set are left out. A stopped run goes on with `routepool train --resume RUN`.
     """
+    teachers = tuple(folder.strip() for folder in teacher.split(","))
+    if not all(teachers):
+        raise InputError(f"TEACHER wants model folders, with a comma between two, got {teacher!r}")
     # Here and not above: what trains needs torch.
-    from routepool.cli.lessons import Lesson  # noqa: PLC0415
-    from routepool.cli.training_run import start_run  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.runs.run import start_run  # noqa: PLC0415
 
-    start_run(options.request(data, Lesson.asked(teacher, unlabelled)))
+    with ended_by_signal():
+        start_run(replace(request, data=data, teachers=teachers, unlabelled=unlabelled), ScreenReporter())

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.option_groups import TextOptions, unfold
-from routepool.cli.options import Force, RunFolder
+from routepool.cli.options import Force, RunFolder, TextOptions, unfold
 
 
 @unfold

@@ -2,14 +2,16 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from routepool.cli import screen
-from routepool.cli.option_groups import unfold
-from routepool.cli.options import AsJson, Encoding, LabelColumn, LongestRow, OnError, RunFolder, TextColumn
+from routepool.cli.options import AsJson, Encoding, LabelColumn, LongestRow, OnError, RunFolder, TextColumn, unfold
 from routepool.errors import InputError
+
+if TYPE_CHECKING:
+    from routepool.scoring.metrics import Evaluation
 
 PARTS = ("train", "dev", "test")
 
@@ -45,9 +47,9 @@ def evaluate(
     if part not in PARTS:
         raise InputError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool.cli import report  # noqa: PLC0415
-    from routepool.cli.reading import check_labels, load_part  # noqa: PLC0415
     from routepool.datasets.remembered import options_for  # noqa: PLC0415
+    from routepool.runs.scores import scores_of  # noqa: PLC0415
+    from routepool.runs.sets import check_labels, load_part  # noqa: PLC0415
     from routepool.scoring.predictor import load  # noqa: PLC0415
 
     model = load(run)
@@ -55,8 +57,23 @@ def evaluate(
     examples = load_part(data, part, options)
     screen.list_skipped(examples)
     check_labels(examples, model.labels)
-    scores = report.scores_of(model, examples)
+    scores = scores_of(model, examples, screen.note)
     if as_json:
         screen.say(json.dumps(scores.to_dict()))
     else:
-        report.show(scores)
+        _show(scores)
+
+
+def _show(scores: "Evaluation") -> None:
+    """All scores as tables."""
+    from routepool.runs.scores import MOST_CONFUSED, summary  # noqa: PLC0415
+
+    screen.say(f"{scores.examples} examples: {summary(scores)}")
+    rows = [
+        (one.label, f"{one.precision:.4f}", f"{one.recall:.4f}", f"{one.f1:.4f}", one.support) for one in scores.classes
+    ]
+    screen.table("", ("label", "precision", "recall", "F1", "examples"), rows)
+    if scores.confusion and len(scores.classes) <= MOST_CONFUSED:
+        labels = [one.label for one in scores.classes]
+        counts = [(label, *row) for label, row in zip(labels, scores.confusion, strict=True)]
+        screen.table("confusion: rows are the true labels", ("", *labels), counts)

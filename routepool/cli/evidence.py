@@ -9,8 +9,8 @@ from typing import Any
 from routepool.cli import screen
 from routepool.cli.explain import QuestionOptions
 from routepool.cli.painting import paint
-from routepool.cli.reading import check_labels, load_part, options_for
 from routepool.datasets import Dataset, Example
+from routepool.datasets.remembered import options_for
 from routepool.datasets.sources import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import Audit, CapsuleReport, Subject, audit, report_capsules
@@ -25,6 +25,7 @@ from routepool.explaining.outputs import (
     write_explanations,
     write_findings,
 )
+from routepool.runs.sets import check_labels, load_part
 from routepool.scoring.bulk import naming_rows
 from routepool.scoring.predictor import Predictor, load
 from routepool.text import Unread

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from routepool.cli.evaluate import PARTS
-from routepool.cli.option_groups import unfold
 from routepool.cli.options import (
     AsJson,
     Encoding,
@@ -17,6 +16,7 @@ from routepool.cli.options import (
     OnError,
     RunFolder,
     TextColumn,
+    unfold,
 )
 from routepool.errors import InputError
 

@@ -1,73 +1,41 @@
-"""Options that several commands share, so that each has one name and one help."""
+"""Options, each with one name and one help: those of a request are made of its declaration, fields and all."""
 
-from dataclasses import fields
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
 
-from routepool.settings import GROUPS
+from routepool.runs.request import Request
+from routepool.settings.choosing import parse_assignments
 from routepool.settings.declarations import SEPARATOR
 
-TextColumn = Annotated[
-    str | None, typer.Option("--text-column", metavar="C", help="Column of the text: a name, or a number from 1.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option("--label-column", metavar="C", help="Column of the label: a name, or a number from 1.")
-]
-OnError = Annotated[
-    str | None,
-    typer.Option(
-        "--on-error",
-        metavar="stop|skip",
-        help="Rows that cannot be used: stop at the first, or skip and list them. Else empty labelled texts and "
-        "repeated headers are left out and counted, and any other row stops.",
-    ),
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="Of the file, such as latin-1; a byte order mark wins.")]
-LongestRow = Annotated[
-    int | None, typer.Option("--longest-row", metavar="N", min=1, help="Characters of a row, at most; else 6,000,000.")
-]
-MultiLabel = Annotated[
-    str | None,
-    typer.Option("--multi-label", metavar="[SEP]", help="A text may have any number of labels, joined by SEP, else |."),
-]
+
+def declared(item: Field[Any]) -> Any:
+    """The option of a field that was declared with `routepool.runs.request.option`."""
+    how = item.metadata
+    flag = how["flag"] or f"--{item.name.replace('_', '-')}"
+    shown = bool(item.default) and item.default is not MISSING
+    return typer.Option(flag, metavar=how["metavar"] or None, help=how["help"], min=how["least"], show_default=shown)
+
+
+_OF_REQUEST = {item.name: declared(item) for item in fields(Request) if "help" in item.metadata}
+
+TextColumn = Annotated[str | None, _OF_REQUEST["text_column"]]
+LabelColumn = Annotated[str | None, _OF_REQUEST["label_column"]]
+OnError = Annotated[str | None, _OF_REQUEST["on_error"]]
+Encoding = Annotated[str, _OF_REQUEST["encoding"]]
+LongestRow = Annotated[int | None, _OF_REQUEST["longest_row"]]
+MultiLabel = Annotated[str | None, _OF_REQUEST["multi_label"]]
+Force = Annotated[bool, _OF_REQUEST["force"]]
 Data = Annotated[
     str | None,
     typer.Argument(metavar="DATA", help="A file of labelled texts, or a known set: routepool data list."),
 ]
-Dev = Annotated[str | None, typer.Option(metavar="FILE", help="Decides when to stop; else a part of DATA.")]
-Test = Annotated[str | None, typer.Option(metavar="FILE", help="Scored once, after training.")]
-ScoreTest = Annotated[bool, typer.Option("--score-test", help="Score the test part of a known set.")]
-Out = Annotated[str | None, typer.Option(metavar="RUN", help="The model's folder; else runs/DATA-TIME.")]
-PresetName = Annotated[
-    str, typer.Option(metavar="NAME|FILE.toml", help="Settings that belong together: routepool presets lists them.")
-]
-Vectors = Annotated[
-    str | None,
-    typer.Option(metavar="FILE[,FILE]|none", help="Word vectors; else wordllama's if installed, else random."),
-]
-Threads = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processor threads.")]
-Device = Annotated[str, typer.Option(metavar="D", help="cpu, cuda, cuda:1, mps.")]
-Tensorboard = Annotated[
-    bool, typer.Option("--tensorboard", help="Curves for TensorBoard too, in RUN/logs; [tensorboard] installs it.")
-]
-SetAny = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any setting, many times, such as epochs=10 or capsules=7: see routepool presets NAME.",
-    ),
-]
-InitFrom = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RUN", help="Go on with a trained model, on new data of its labels; of its settings dropout may change."
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with scores as fractions.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 Texts = Annotated[str, typer.Argument(metavar="FILE|-", help="Texts; - or nothing is standard input.")]
 InputFormat = Annotated[
     str | None,
@@ -80,21 +48,81 @@ InputFormat = Annotated[
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a trained model.")]
 
 
-def help_of(name: str) -> str:
-    """What the declaration of a setting says of it.
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Texts without labels, and how they are read."""
 
-    >>> help_of("seed")
-    'Of initial weights, batches and dropout.'
+    file: Texts = "-"
+    input_format: InputFormat = None
+    text_column: TextColumn = None
+    on_error: OnError = None
+    encoding: Encoding = "utf-8"
+    longest_row: LongestRow = None
+
+    def chosen(self) -> dict[str, Any]:
+        """As `routepool.datasets` takes it."""
+        asked = asdict(self)
+        file, form = asked.pop("file"), asked.pop("input_format")
+        return {"format": form or ("lines" if file == "-" else None), **asked}
+
+
+def unfold(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes dataclasses of options -> one that takes the options themselves, as typer wants them.
+
+    >>> @unfold
+    ... def show(data: str, *, request: Request) -> None:
+    ...     print(data, request.settings, request.multi_label)
+    >>> parameters = signature(show).parameters
+    >>> asked = {name: parameter.default for name, parameter in parameters.items()}
+    >>> show(**asked | {"data": "a.csv", "settings": ["epochs=3"]})
+    a.csv {'epochs': '3'} None
     """
-    declared = {item.name: str(item.metadata["help"]) for group in GROUPS.values() for item in fields(group)}
-    text = declared[name]
-    return f"{text[0].upper()}{text[1:]}."
+    own = list(signature(command, eval_str=True).parameters.values())
+    groups = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+    flat = [one for each in own for one in _options(each)]
+
+    @wraps(command)
+    def unfolded(**values: Any) -> None:
+        grouped = {name: _grouped(group, values) for name, group in groups.items()}
+        command(**grouped, **values)
+
+    unfolded.__signature__ = Signature(flat)  # type: ignore[attr-defined]
+    unfolded.__annotations__ = {one.name: one.annotation for one in flat}
+    return unfolded
 
 
-Aggregator = Annotated[str | None, typer.Option(metavar="NAME", help=help_of("aggregator"))]
-EncoderName = Annotated[str | None, typer.Option("--encoder", metavar="NAME", help=help_of("encoder"))]
-ExtraWords = Annotated[int | None, typer.Option(metavar="N", help=help_of("extra_words"))]
-Seed = Annotated[int | None, typer.Option(metavar="N", help=help_of("seed"))]
+def _options(parameter: Parameter) -> Iterator[Parameter]:
+    """The parameter itself, or the options that its dataclass stands for."""
+    if not is_dataclass(parameter.annotation):
+        yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        return
+    for item in _typed_fields(parameter.annotation):
+        annotation, default = item.type, item.default
+        if "help" in item.metadata:
+            annotation, default = Annotated[_type_of(item), declared(item)], None if default is MISSING else default
+        yield Parameter(item.name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
+def _typed_fields(group: Any) -> list[Field[Any]]:
+    """Those that are typed on the command line: declared as options, or annotated for typer."""
+    return [item for item in fields(group) if "help" in item.metadata or hasattr(item.type, "__metadata__")]
+
+
+def _type_of(item: Field[Any]) -> Any:
+    """What typer makes of what is typed: numbers, yes or no, a list of KEY=VALUE, else a string."""
+    if item.default_factory is not MISSING:
+        return list[str] | None
+    kinds = get_args(item.type) or (item.type,)
+    kind: Any = str if str in kinds else kinds[0]
+    return kind if item.default is not None else kind | None
+
+
+def _grouped(group: Any, values: dict[str, Any]) -> Any:
+    """The dataclass of its values, which are taken out of all."""
+    taken = {item.name: values.pop(item.name) for item in _typed_fields(group)}
+    if "settings" in taken:
+        taken["settings"] = parse_assignments(taken["settings"] or ())
+    return group(**taken)
 
 
 class MultiLabelCommand(TyperCommand):

@@ -1,7 +1,24 @@
-"""Training as it goes, on the screen of the command line."""
+"""A run as it goes, on the screen of the command line."""
 
-from routepool.cli import screen
-from routepool.training import ProgressBar, StartReport
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from routepool.cli import exit_code, screen
+from routepool.runs.reporter import Reporter
+from routepool.training import InterruptedTrainingError, ProgressBar, StartReport
+
+
+class ScreenReporter(Reporter):
+    """Says on the screen what a run does."""
+
+    say = staticmethod(screen.say)
+    note = staticmethod(screen.note)
+    counted = staticmethod(screen.counted)
+
+    def epochs(self, number: int, score: str) -> "TrainingScreen":
+        return TrainingScreen(number, score)
 
 
 class TrainingScreen(ProgressBar):
@@ -30,3 +47,13 @@ class TrainingScreen(ProgressBar):
                 f"dev set: {report.stopping} texts decide when to stop, {report.calibrating} others calibrate; epochs "
                 "show the score of the first, the last lines that of all"
             )
+
+
+@contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """A run that is stopped has said so: the command leaves with the exit code of the signal."""
+    try:
+        yield
+    except InterruptedTrainingError as error:
+        screen.note(str(error))
+        raise typer.Exit(exit_code(error)) from error

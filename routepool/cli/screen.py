@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # `routepool --help` must not wait for them
 
 T = TypeVar("T")
 
-_LISTED = 20  # rows that are listed with their reasons
-_LEFT_OUT = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -69,19 +67,10 @@ def counted(items: Iterable[T]) -> Iterator[T]:
 
 def list_skipped(data: "Reader | Dataset") -> None:
     """Say which rows were left out."""
-    for kind, count in data.skipped_kinds.items():
-        skipped = [one for one in data.skipped if one.kind == kind]
-        if kind in _LEFT_OUT:
-            from routepool.text import by_row  # noqa: PLC0415
+    from routepool.datasets.loading import skipped_lines  # noqa: PLC0415
 
-            rows = by_row([one.row for one in skipped], count)
-            note(f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({rows})")
-            continue
-        note(f"{data.source}: {count} rows skipped")
-        for one in skipped[:_LISTED]:
-            note(f"  row {one.row}: {one.reason}")
-        if count > _LISTED:
-            note(f"  and {count - _LISTED} more")
+    for line in skipped_lines(data):
+        note(line)
 
 
 def note_unread(source: str, unread: "Unread") -> None:

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.option_groups import unfold
-from routepool.cli.options import RunFolder
+from routepool.cli.options import RunFolder, unfold
 from routepool.errors import InputError
 from routepool.serving import SERVERS, Limits, Service
 

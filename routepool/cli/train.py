@@ -1,18 +1,20 @@
 """`routepool train`: a file of labelled texts -> a model folder."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from routepool.cli.option_groups import TrainingOptions, unfold
-from routepool.cli.options import Data
+from routepool.cli.options import Data, unfold
+from routepool.runs.request import Request
 
 
 @unfold
 def train(
     data: Data = None,
     *,
-    options: TrainingOptions,
+    request: Request,
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Take up a run that was stopped; needs nothing else.")
     ] = None,
@@ -25,16 +27,18 @@ def train(
 
     `routepool train --resume runs/reviews-20260102-101500`
 
-    The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are found by their names or told.
-    The best model on dev is kept. A stopped run loses at most one epoch. --force replaces a model or a run of
-    routepool's, nothing else.
+    The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are detected, or named with
+    --text-column and --label-column. The best model on dev is kept. A stopped run loses at most one epoch. --force
+    replaces a model or a run of routepool's, nothing else.
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
     # Here and not above: what trains needs torch.
-    from routepool.cli.training_run import resume_run, start_run  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.runs.run import resume_run, start_run  # noqa: PLC0415
 
-    if data is None:
-        resume_run(str(resume))
-    else:
-        start_run(options.request(data))
+    with ended_by_signal():
+        if resume is not None:
+            resume_run(Path(resume), ScreenReporter())
+        else:
+            start_run(replace(request, data=data or ""), ScreenReporter())

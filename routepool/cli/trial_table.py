@@ -10,12 +10,13 @@ from rich.table import Table
 from routepool.cli import screen
 from routepool.printable import one_line
 from routepool.training import duration
-from routepool.tuning import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
+from routepool.tuning.searching import TrialWatcher
+from routepool.tuning.trials import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
 
 _MOST_ROWS = 20  # that a terminal shows while the search goes on
 
 
-class TrialTable:
+class TrialTable(TrialWatcher):
     """Shows trials, best first; use as a context.
 
     Args:

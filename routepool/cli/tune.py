@@ -1,50 +1,21 @@
 """`routepool tune`: a file of labelled texts -> the settings that do best on dev."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from routepool.cli.option_groups import ModelOptions, ReadingOptions, unfold
-from routepool.cli.options import Data
-from routepool.cli.settings import Asked
+from routepool.cli.options import Data, unfold
+from routepool.tuning.search_request import SearchRequest, TrialRequest
 
 
 @unfold
 def tune(
     data: Data = None,
     *,
-    space: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.toml", help="Settings to search and their values; else the paper's grid."),
-    ] = None,
-    sampler: Annotated[
-        str, typer.Option(metavar="grid|tpe|random", help="What to try next: all, what looks best so far, anything.")
-    ] = "grid",
-    prune: Annotated[
-        str, typer.Option(metavar="none|median|halving", help="When to give up a trial that is behind the others.")
-    ] = "none",
-    trials: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="At most, those of earlier days included.")
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(metavar="M", min=0, help="Begin no trial that would not end by then.")
-    ] = None,
-    dev: Annotated[str | None, typer.Option(metavar="FILE", help="What is scored; else a part of DATA.")] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="STUDY", help="The search's folder; else runs/tune-DATA-TIME.")
-    ] = None,
-    reading: ReadingOptions,
-    preset: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE.toml", help="The other settings; wins over the base of the space.")
-    ] = None,
-    model: ModelOptions,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Of every trial's training, and of what is tried next.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any setting that is not searched, many times."),
-    ] = None,
+    search: SearchRequest,
+    request: TrialRequest,
     resume: Annotated[
         str | None, typer.Option(metavar="STUDY", help="Go on with a search; --trials and --minutes may be new.")
     ] = None,
@@ -66,22 +37,12 @@ def tune(
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume STUDY")
     # Here and not above: what trains needs torch.
-    from routepool.cli.preparing import Request  # noqa: PLC0415
-    from routepool.cli.tuning import Wanted, resume_search, start_search  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.cli.trial_table import TrialTable  # noqa: PLC0415
+    from routepool.tuning.searching import resume_search, start_search  # noqa: PLC0415
 
-    if data is None:
-        resume_search(str(resume), trials=trials, minutes=minutes)
-        return
-    start_search(
-        Request(
-            data=data,
-            dev=dev,
-            out=out,
-            reading=reading.chosen(),
-            asked=Asked(options=model.settings(seed), assignments=set_ or ()),
-            vectors=model.vectors,
-            threads=model.threads,
-            device=model.device,
-        ),
-        Wanted(space=space, preset=preset, sampler=sampler, prune=prune, trials=trials, minutes=minutes),
-    )
+    with ended_by_signal():
+        if resume is not None:
+            resume_search(Path(resume), search, ScreenReporter(), TrialTable)
+        else:
+            start_search(replace(request, data=data or ""), search, ScreenReporter(), TrialTable)

@@ -21,8 +21,8 @@ def vectors(
     `routepool vectors glove.6B.300d.txt --data reviews.csv`
     """
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool.cli.reading import load_texts  # noqa: PLC0415
-    from routepool.cli.settings import text_settings  # noqa: PLC0415
+    from routepool.runs.sets import load_texts  # noqa: PLC0415
+    from routepool.settings import text_settings  # noqa: PLC0415
     from routepool.text import Tokenizer  # noqa: PLC0415
     from routepool.vectors import load_vectors  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from routepool.datasets.sources import FORMAT_OF, PLAIN, suffix_of
 _OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
 
 
-def remembered(data: Dataset) -> dict[str, Any]:
+def columns_of(data: Dataset) -> dict[str, Any]:
     """The columns of a data set, as a model keeps them."""
     return {"text": data.columns.text, "label": data.columns.label, "header": data.columns.header}
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from routepool.datasets import Example, split
 from routepool.errors import InputError
 from routepool.estimator.inputs import Labels, Material, read_dev
-from routepool.settings import Preset, as_flat_as_the_paper, assign, change, named_preset, split_source
+from routepool.settings import Changes, Preset, change, split_source
 from routepool.text import is_document
 from routepool.training import Task
 from routepool.vectors import installed
@@ -52,12 +52,8 @@ def preset_of(given: Mapping[str, Any], texts: Sequence[str], seed: int) -> Pres
     name = given["preset"]
     if not isinstance(name, str):
         raise InputError(f"preset must be a name, got {name!r:.80}")
-    values = _settings(given) | {"seed": seed}
-    depth, encoder = values.get("depth"), str(values.get("encoder") or "")
-    frozen = bool(values.get("frozen"))
-    base = named_preset(name, document=is_document(texts, depth), encoder=encoder, frozen=frozen)
-    preset = assign(base, values, read=plain)
-    preset = as_flat_as_the_paper(name, preset) if depth is None else preset
+    values = {key: plain(value) for key, value in _settings(given).items()}
+    preset = Changes.of(name, values | {"seed": seed}).preset(document=is_document(texts))
     if given["validation_fraction"] is None:
         preset = replace(preset, training=change(preset.training, calibration=0.0))
     return preset
@@ -135,11 +131,10 @@ def _class_weights(given: Any, labels: Labels) -> dict[str, float] | None:
     return weights
 
 
-def plain(value: Any, default: Any = None) -> Any:
-    """A search draws its values from NumPy; settings are plain Python, and of the type of their default.
+def plain(value: Any) -> Any:
+    """A search draws its values from NumPy; settings are plain Python.
 
-    >>> plain(np.float64(0.5)), plain([1, 2], default=(3,))
-    (0.5, (1, 2))
+    >>> plain(np.float64(0.5))
+    0.5
     """
-    value = value.item() if isinstance(value, np.generic) else value
-    return tuple(value) if isinstance(default, tuple) and isinstance(value, list) else value
+    return value.item() if isinstance(value, np.generic) else value

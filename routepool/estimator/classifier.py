@@ -39,7 +39,8 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
     It trains as `routepool train` does. A setting left at None is the preset's. Nothing is checked before `fit`.
 
     Args:
-        preset: settings that belong together: default, paper, released, or a name that `routepool presets` lists.
+        preset: settings that belong together: default, paper, released, another name that `routepool presets` lists, or
+            a TOML file such as `routepool tune` writes.
         aggregator: max, mean, attention, structured-attention, multi-hop, routing, reverse-routing.
         encoder: bilstm, bigru, cnn, none.
         vectors: files and names of word vectors, joined by commas; "none" for random ones; None for those of the

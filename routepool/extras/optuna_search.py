@@ -16,20 +16,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
 from routepool.errors import InputError
-from routepool.tuning import (
-    FAILED,
-    FINISHED,
-    PRUNED,
-    RUNNING,
-    SEARCHES,
-    Attempt,
-    Choice,
-    Outcome,
-    Plan,
-    Range,
-    Search,
-    Trial,
-)
+from routepool.tuning.space import Choice, Range
+from routepool.tuning.trials import FAILED, FINISHED, PRUNED, RUNNING, SEARCHES, Attempt, Outcome, Plan, Search, Trial
 
 _NAME = "search"  # of the one study in the file
 _OUTCOME = "outcome"  # where it keeps what came of a trial

@@ -8,7 +8,7 @@ from typing import IO, Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from routepool.tuning import DRAWINGS, FINISHED, PRUNED, Trial, best_of, shown
+from routepool.tuning.trials import DRAWINGS, FINISHED, PRUNED, Trial, best_of, shown
 
 _DOT, _GIVEN_UP, _BEST = "#2f7bd8", "#b0b0b0", "#e0762b"
 _COLUMNS = 4  # panels side by side

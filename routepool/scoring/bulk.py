@@ -18,11 +18,12 @@ from routepool.datasets import Example, Reader, read
 from routepool.datasets.remembered import options_for
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import writing
+from routepool.printable import by_row
 from routepool.scoring.backends import Encoding, Prediction
 from routepool.scoring.predictor import load
 from routepool.scoring.rows import PredictionFile, RowLayout
 from routepool.scoring.vector_files import VECTOR_FILES
-from routepool.text import Unread, by_row
+from routepool.text import Unread
 
 R = TypeVar("R", Prediction, Encoding)
 Watch = Callable[[Iterable[Any]], Iterable[Any]]

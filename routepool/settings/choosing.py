@@ -1,154 +1,119 @@
-"""Which settings a model is trained with: presets by name, and any setting changed by its name.
+"""Which settings a model is trained with: a preset, a file's tables, and any setting changed by its name.
 
 The command line and the estimator choose alike, because both choose here.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from inspect import Parameter, signature
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from routepool.errors import InputError, unknown
-from routepool.settings.declarations import (
-    PHRASES,
-    ModelConfig,
-    Preset,
-    Settings,
-    TextConfig,
-    TrainingConfig,
-    change,
-    split_source,
-)
+from routepool.settings.declarations import GROUPS, Preset, change, split_source
 from routepool.settings.parts import AGGREGATORS, ENCODERS, PRETRAINED
-from routepool.settings.presets import PRESETS, preset
-
-OF_THE_PAPER = ("paper", "released")
-FAMILIES = (*OF_THE_PAPER, "best", "cnn")
-GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
+from routepool.settings.presets import OF_THE_PAPER, named_preset, preset_names, text_settings
+from routepool.settings.toml import Tables, read_preset
 
 _PARTS = ("aggregator", "encoder")
 _FIELDS = {item.name: name for name, group in GROUPS.items() for item in fields(group)}
 
 
-def default_preset(*, document: bool = False) -> Preset:
-    """The settings of a user who names none; benchmarks/kinds.py tells how they do on texts of many kinds."""
-    batch, word_dropout, frozen_epochs = (32, 0.0, 1) if document else (64, 0.2, 0)
-    options = {"average": True, "capsule_size": 32}
-    return Preset(
-        ModelConfig(depth=2 if document else 1, hidden_size=64, aggregator_options=options, dropout=0.5),
-        TrainingConfig(
-            epochs=30,
-            patience=5,
-            batch_size=batch,
-            smallest_batch=batch,
-            window=256,
-            replacement=False,
-            learning_rate=1e-3,
-            decay=0.95,
-            decay_steps=500,
-            l2=1e-6,
-            calibration=1.0,
-            frozen_epochs=frozen_epochs,
-            word_dropout=word_dropout,
-        ),
-    )
+class Typed(str):
+    """A value as it is typed: the setting it is for decides whether it is a number, a name or a list."""
+
+    __slots__ = ()
 
 
-def pretrained_preset(*, document: bool = False, frozen: bool = False) -> Preset:
-    """The settings of a user who names nothing but a pre-trained encoder; benchmarks/minilm.py tells how they do."""
-    batch, epochs = (64, 20) if frozen else (32, 3)
-    chosen = default_preset(document=document)
-    sizes: dict[str, Any] = {"hidden_size": 200, "aggregator_options": {"average": True}}
-    return Preset(
-        change(chosen.model, **sizes, dropout=0.5 if frozen else 0.1),
-        change(
-            chosen.training,
-            epochs=epochs,
-            patience=6 if frozen else epochs,
-            batch_size=batch,
-            smallest_batch=batch,
-            window=512,
-            word_dropout=0.0,
-            learning_rate=3e-4 if frozen else 1e-3,
-            encoder_learning_rate=1e-4,
-            schedule="linear",
-            warmup=0.1,
-            lowest_rate=0.0,
-            l2=0.0,
-        ),
-        TextConfig(max_words=0, max_sentences=0),
-    )
-
-
-def preset_names() -> list[str]:
-    """Every name that `named_preset` knows."""
-    return ["default", *FAMILIES, *PRESETS]
-
-
-def named_preset(
-    name: str, *, data: str = "", document: bool = False, encoder: str = "", frozen: bool = False
-) -> Preset:
-    """The preset of that name; one of `FAMILIES` is that of the data set, or of the set most like it.
+@dataclass(frozen=True)
+class Changes:
+    """A preset and what is changed in it: by the tables of a file, then by name; each later one wins.
 
     Args:
-        name: one of `preset_names`.
-        data: a known set's name, or anything else.
-        document: texts are read sentence by sentence.
-        encoder: what will be put in; `default` has other settings for a pre-trained one.
-        frozen: the pre-trained encoder will not learn.
+        base: the preset's name.
+        tables: of a TOML file.
+        values: name -> value, plain or `Typed`.
 
-    >>> named_preset("paper", document=True) == preset("paper-imdb")
-    True
+    >>> Changes.of("paper-sst2", {"epochs": Typed("3")}).preset().training.epochs
+    3
     """
-    if name == "default":
-        pretrained = bool(split_source(encoder)[1])
-        return pretrained_preset(document=document, frozen=frozen) if pretrained else default_preset(document=document)
-    if name in FAMILIES:
-        own = f"{name}-{data.removesuffix(PHRASES)}"
-        like_it = f"{name}-imdb" if document else f"{name}-sst2"
-        if own not in PRESETS and like_it not in PRESETS:
-            raise InputError(f"{name} is for sentences, the texts are documents; take the preset default or paper")
-        return preset(own if own in PRESETS else like_it)
-    if name not in PRESETS:
-        raise unknown("preset", name, preset_names())
-    return preset(name)
+
+    base: str
+    tables: Tables
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, preset: str, values: Mapping[str, Any]) -> Self:
+        """Those of a preset, by its name or in a TOML file, and of values by name."""
+        if preset not in preset_names() and (preset.lower().endswith(".toml") or Path(preset).is_file()):
+            return cls(*read_preset(Path(preset)), values)
+        return cls(preset, {}, values)
+
+    def preset(self, *, data: str = "", document: bool = False) -> Preset:
+        """The settings that come of it.
+
+        Args:
+            data: the known set's name, or anything else.
+            document: the texts are read sentence by sentence, unless a depth is asked for.
+        """
+        depth = self._asked("depth", 1)
+        document = document if depth is None else depth != 1
+        encoder = str(self._asked("encoder", "") or "")
+        options = self.tables.get("model", {}).get("encoder_options")
+        of_file = isinstance(options, Mapping) and options.get("frozen")
+        frozen = _read(self.values.get("frozen", of_file), False)
+        chosen = named_preset(self.base, data=data, document=document, encoder=encoder, frozen=frozen is True)
+        cut = {key: getattr(chosen.text, key) for key in ("max_words", "max_sentences")}
+        chosen = replace(chosen, text=change(text_settings(data), **cut))
+        for name, table in self.tables.items():
+            chosen = _change_group(chosen, name, table)
+        chosen = assign(chosen, self.values)
+        pools = chosen.model.aggregator in ("max", "mean")
+        if pools and depth is None and self.base.startswith(OF_THE_PAPER) and chosen.model.depth > 1:
+            # There max and average pooling read a document as one sequence; attention and routing do not.
+            chosen = replace(chosen, model=change(chosen.model, depth=1))
+        return chosen
+
+    def _asked(self, key: str, default: Any) -> Any:
+        """The value of a setting of the model, None where nobody gives one."""
+        if key in self.values:
+            return _read(self.values[key], default)
+        return self.tables.get("model", {}).get(key)
 
 
-def as_flat_as_the_paper(name: str, chosen: Preset) -> Preset:
-    """Under its presets max and average pooling read a document as one sequence; attention and routing do not."""
-    flat = name.startswith(OF_THE_PAPER) and chosen.model.depth > 1 and chosen.model.aggregator in ("max", "mean")
-    return set_field(chosen, "depth", 1) if flat else chosen
-
-
-def assign(
-    chosen: Preset, values: Mapping[str, Any], *, read: Callable[[Any, Any], Any] = lambda value, default: value
-) -> Preset:
+def assign(chosen: Preset, values: Mapping[str, Any]) -> Preset:
     """Settings changed by name: fields of any group, and options of the classes of encoder and aggregator.
 
     Args:
         chosen: what they are now.
-        values: name -> value.
-        read: makes a value of what was given and the setting's default.
+        values: name -> value, plain or `Typed`.
 
-    >>> assign(preset("paper-sst2"), {"capsules": 7}).model.aggregator_options
+    >>> assign(named_preset("paper-sst2"), {"capsules": 7}).model.aggregator_options
     {'capsules': 7}
     """
     # The names of the classes first: they decide which options there are.
     for key in sorted(values, key=lambda name: (name not in _PARTS, name not in _FIELDS)):
         if key in _FIELDS:
             default = getattr(GROUPS[_FIELDS[key]](), key)
-            chosen = set_field(chosen, key, read(values[key], default))
+            chosen = _change_group(chosen, _FIELDS[key], {key: _read(values[key], default)})
         else:
-            chosen = _set_option(chosen, key, values[key], read)
+            chosen = _set_option(chosen, key, values[key])
     return chosen
 
 
-def set_field(chosen: Preset, key: str, value: Any) -> Preset:
-    """One setting changed, in whichever group it is."""
-    return change_group(chosen, _FIELDS[key], {key: value})
+def value_of(chosen: Preset, key: str) -> Any:
+    """What a setting is, or an option of the encoder's or the aggregator's class that was given one.
+
+    >>> value_of(named_preset("released-sst2"), "capsule_size")
+    400
+    """
+    if key in _FIELDS:
+        return getattr(getattr(chosen, _FIELDS[key]), key)
+    return {**chosen.model.encoder_options, **chosen.model.aggregator_options}[key]
 
 
-def change_group(chosen: Preset, group: str, values: Mapping[str, Any]) -> Preset:
+def _change_group(chosen: Preset, group: str, values: Mapping[str, Any]) -> Preset:
     """Some settings of one group changed; options that another class does not have go with the class they belong to."""
     before = getattr(chosen, group)
     kept = {}
@@ -161,12 +126,12 @@ def change_group(chosen: Preset, group: str, values: Mapping[str, Any]) -> Prese
     return replace(chosen, **{group: change(before, **{**kept, **values})})
 
 
-def _set_option(chosen: Preset, key: str, given: Any, read: Callable[[Any, Any], Any]) -> Preset:
+def _set_option(chosen: Preset, key: str, given: Any) -> Preset:
     known = {part: _class_options(part, getattr(chosen.model, part)) for part in _PARTS}
     for part, options in known.items():
         if key in options:
-            changed = {**getattr(chosen.model, f"{part}_options"), key: read(given, options[key])}
-            return change_group(chosen, "model", {f"{part}_options": changed})
+            changed = {**getattr(chosen.model, f"{part}_options"), key: _read(given, options[key])}
+            return _change_group(chosen, "model", {f"{part}_options": changed})
     raise unknown("setting", key, [*_FIELDS] + [option for options in known.values() for option in options])
 
 
@@ -175,3 +140,38 @@ def _class_options(part: str, name: str) -> dict[str, Any]:
     cls: Any = AGGREGATORS[name] if part == "aggregator" else PRETRAINED[kind] if source else ENCODERS[name]
     parameters = signature(cls).parameters.items()
     return {option: item.default for option, item in parameters if item.kind is Parameter.KEYWORD_ONLY}
+
+
+def _read(given: Any, default: Any) -> Any:
+    if isinstance(given, Typed):
+        return parse_value(str(given), default)
+    return tuple(given) if isinstance(default, tuple) and isinstance(given, list) else given
+
+
+def parse_assignments(assignments: Sequence[str]) -> dict[str, Typed]:
+    """`--set key=value` as it stands on the command line -> values by name."""
+    parsed = {}
+    for assignment in assignments:
+        key, equals, value = assignment.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set wants key=value, such as --set epochs=10, got {assignment!r}")
+        parsed[key.strip()] = Typed(value.strip())
+    return parsed
+
+
+def parse_value(raw: str, default: Any) -> Any:
+    """A typed value for a setting with that default; what cannot be parsed stays a string, for the setting to refuse.
+
+    >>> parse_value("1", 0.5), parse_value("true", False), parse_value("3,4", (1, 2)), parse_value("max", "mean")
+    (1.0, True, (3, 4), 'max')
+    """
+    as_list = isinstance(default, tuple) and not raw.startswith("[")
+    try:
+        value = tomllib.loads(f"value = [{raw}]" if as_list else f"value = {raw}")["value"]
+    except tomllib.TOMLDecodeError:
+        return tuple(part.strip() for part in raw.split(",")) if as_list else raw
+    if isinstance(default, str) and not isinstance(value, str):
+        return raw
+    if isinstance(value, list):
+        return tuple(value)
+    return float(value) if isinstance(default, float) and type(value) is int else value

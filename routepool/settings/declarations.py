@@ -138,6 +138,11 @@ class ModelConfig(Settings):
     )
     dropout_places: tuple[str, ...] = setting(("encoder", "hidden"), "where: " + ", ".join(PLACES), choices=PLACES)
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Its encoder comes from a folder or a hub, with weights and a tokenizer."""
+        return bool(split_source(self.encoder)[1])
+
 
 OF_LEARNING = ("dropout", "dropout_kind", "dropout_places")  # settings of a model that change nothing in what it holds
 
@@ -237,6 +242,18 @@ class Preset:
     model: ModelConfig
     training: TrainingConfig
     text: TextConfig = field(default_factory=TextConfig)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(**{name: group.from_dict(values[name]) for name, group in GROUPS.items()})  # type: ignore[arg-type]
+
+
+GROUPS: dict[str, type[Settings]] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
 
 
 def change(settings: S, **values: Any) -> S:

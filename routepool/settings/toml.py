@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from routepool.errors import InputError, unknown
-from routepool.settings.choosing import GROUPS
-from routepool.settings.declarations import Preset, Settings, TextConfig
+from routepool.settings.declarations import GROUPS, Preset, Settings, TextConfig
 
 _AT_MOST = 100_000  # bytes; every setting with its help has a tenth
 _MOST_DOTS = 1000  # of a line: a name of many parts, a.b.c, takes the parser the square of their number

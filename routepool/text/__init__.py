@@ -2,7 +2,7 @@
 
 from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
 from routepool.text.sentences import is_document
-from routepool.text.unread import Reading, Truncation, Unread, by_row, warn
+from routepool.text.unread import Reading, Truncation, Unread, warn
 from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Truncation",
     "Unread",
     "Words",
-    "by_row",
     "count_words",
     "is_document",
     "read_tokenizer",

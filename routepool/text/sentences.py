@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 import sentencex
 
@@ -74,17 +73,15 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
-def is_document(texts: Sequence[str], depth: Any = None) -> bool:
-    """Texts are read as sentences of words: as the depth asked for says, else if most are long and have sentences.
+def is_document(texts: Sequence[str]) -> bool:
+    """Texts are read as sentences of words: most are long and have sentences.
 
     A long text in which no sentence ends, as where punctuation was removed, is one sequence: as a document of a single
     sentence it is learned much worse (docs/decisions has the figures).
 
-    >>> is_document(["word " * 61]), is_document(["A word. " * 61]), is_document(["A word. " * 61], depth=1)
-    (False, True, False)
+    >>> is_document(["word " * 61]), is_document(["A word. " * 61])
+    (False, True)
     """
-    if depth is not None:
-        return bool(depth != 1)
     some = texts[:: -(-len(texts) // _LOOKED_AT)]
     return median(len(text.split()) for text in some) > DOCUMENT_WORDS and median(map(_sentences, some)) > 1
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from routepool.errors import UnreadTextWarning
+from routepool.printable import NAMED_AT_MOST, by_row
 
 if TYPE_CHECKING:
     from routepool.text.words import Encoded
 
 _PACKAGE = __name__.partition(".")[0]
-
-NAMED = 5  # texts that are named in a line
 
 
 class Truncation(NamedTuple):
@@ -60,7 +59,7 @@ class _Some:
 
     def add(self, name: int) -> None:
         self.count += 1
-        if len(self.first) < NAMED:
+        if len(self.first) < NAMED_AT_MOST:
             self.first.append(name)
 
 
@@ -74,16 +73,6 @@ def by_place(first: Sequence[int], count: int) -> str:
     ('texts[3], texts[8]', 'texts[0], texts[1], texts[2], texts[3], texts[4], ...')
     """
     return ", ".join(f"texts[{place}]" for place in first) + (", ..." if count > len(first) else "")
-
-
-def by_row(first: Sequence[int], count: int) -> str:
-    """The first of some texts by their rows in a file.
-
-    >>> by_row([3], 1), by_row([3, 8], 2), by_row(range(1, 9), 900)
-    ('row 3', 'rows 3, 8', 'rows 1, 2, 3, 4, 5, ...')
-    """
-    more = ", ..." if count > NAMED else ""
-    return f"row{'s' * (count > 1)} {', '.join(map(str, first[:NAMED]))}{more}"
 
 
 class Unread:

@@ -80,7 +80,7 @@ def test_a_lack_of_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def allocate(*_: object) -> None:
         torch.empty(2**50)
 
-    monkeypatch.setattr("routepool.cli.training_run.prepare", allocate)
+    monkeypatch.setattr("routepool.runs.run.prepare", allocate)
     assert "not enough memory; use a smaller batch_size" in refused("train", tmp_path / "reviews.csv")
 
 

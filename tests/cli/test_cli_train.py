@@ -268,7 +268,7 @@ def test_the_best_model_before_the_loss_went_wrong_is_saved(tmp_path: Path, monk
         error.fitted = fit(*arguments, **options)
         raise error
 
-    monkeypatch.setattr("routepool.cli.training_run.fit", diverging)
+    monkeypatch.setattr("routepool.runs.run.fit", diverging)
     data = write_csv(tmp_path / "reviews.csv", sentences(40))
     assert refused("train", data, "--out", tmp_path / "run", *TINY) == "the loss is nan"
     assert load_model(tmp_path / "run").labels == ("bad", "good")

@@ -16,12 +16,13 @@ from rich.console import Console
 from support.cli_runs import call, command, refused, sentences, succeed, write_csv, write_space
 
 from routepool.cli import screen
-from routepool.cli.settings import Asked, resolve
-from routepool.cli.study import Study
-from routepool.cli.tuning import _Watching
 from routepool.persistence import load_model
+from routepool.settings import Changes
 from routepool.training import DivergedError, EpochReport, fit
-from routepool.tuning import FAILED, FINISHED, PRUNED, SEARCHES, Trial, ended_trials
+from routepool.tuning.exploring import ended_trials
+from routepool.tuning.searching import TrialHook
+from routepool.tuning.study import Study
+from routepool.tuning.trials import FAILED, FINISHED, PRUNED, SEARCHES, Trial
 
 DATA_OPTIONS = ["--vectors", "none", "--threads", "1"]
 SMALL = [
@@ -119,15 +120,15 @@ def test_a_killed_search_goes_on_without_repeating_or_losing_a_trial(whole: Path
 def test_control_c_ends_quietly_and_tells_how_to_go_on(
     whole: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    on_epoch, study = _Watching.on_epoch, tmp_path / "study"
+    on_epoch, study = TrialHook.on_epoch, tmp_path / "study"
 
-    def ask_to_stop(self: _Watching, report: EpochReport) -> None:
+    def ask_to_stop(self: TrialHook, report: EpochReport) -> None:
         on_epoch(self, report)
-        if self._attempt.number == 1 and report.epoch == 1:
+        if self.attempt.number == 1 and report.epoch == 1:
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Watching, "on_epoch", ask_to_stop)
+        patch.setattr(TrialHook, "on_epoch", ask_to_stop)
         stopped = call("tune", data, "--space", write_space(tmp_path, SPACE), "--out", study, *SMALL)
     assert stopped.code == 130
     assert stopped.err.splitlines()[-1].endswith(f"Go on with: routepool tune --resume {study}")
@@ -181,9 +182,8 @@ def test_changed_data_are_refused(tmp_path: Path, data: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_search(whole: Path) -> None:
-    hold = (
-        f"from routepool.cli.study import sole_user\nfrom pathlib import Path\nwith sole_user(Path({str(whole)!r})):\n"
-    )
+    imports = "from pathlib import Path\nfrom routepool.files.locks import sole_process\n"
+    hold = f"{imports}with sole_process(Path({str(whole)!r}), 'searching'):\n"
     holder = [sys.executable, "-c", hold + "    print(flush=True); input()"]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -214,7 +214,7 @@ def test_a_trial_that_fails_is_told_and_the_search_goes_on(
             raise DivergedError("the loss is nan in epoch 1")
         return fit(task, preset, **options)
 
-    monkeypatch.setattr("routepool.cli.tuning.fit", diverge)
+    monkeypatch.setattr("routepool.tuning.searching.fit", diverge)
     # Word vectors under l2 need sparse=false, which training says.
     space = write_space(tmp_path, "learning_rate = [0.02, 0.5]\nl2_on_embeddings = [true, false]\n")
     told = succeed("tune", data, "--space", space, "--out", tmp_path / "study", *SMALL).out
@@ -267,7 +267,7 @@ def test_the_test_set_changes_nothing_and_its_best_reads_texts_as_the_search_did
         assert [fact.role for fact in Study.read(study).base.files] == ["training", "dev"]
         found.append((scores(study), (study / "best.toml").read_bytes()))
     assert found[0] == found[1]
-    assert resolve(Asked(preset=str(study / "best.toml")), data="sst2", texts=["a"]).text.split == "words"
+    assert Changes.of(str(study / "best.toml"), {}).preset(data="sst2").text.split == "words"
     assert call("tune", "sst2", "--test", space).code == 2
 
 

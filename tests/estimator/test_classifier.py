@@ -17,10 +17,11 @@ from support.cli_runs import succeed, train_tiny
 from support.tiny_classifier import EXAMPLES, LABELS, TEXTS, same, saved, tiny
 
 from routepool import TextClassifier, load
-from routepool.cli.settings import Asked, resolve
 from routepool.datasets import split
 from routepool.errors import InputError
 from routepool.estimator.inputs import read_labels
+from routepool.settings import Changes
+from routepool.settings.choosing import parse_assignments
 from routepool.training import Hook, ProgressBar, StepReport, Task, fit
 
 SEVERAL = planted.several(60)
@@ -137,10 +138,10 @@ def test_it_trains_what_the_command_line_trains() -> None:
     fitted = TextClassifier(vectors="none", epochs=1, hidden_size=4, settings={"head_size": 4}, random_state=3).fit(
         TEXTS, LABELS
     )
-    asked = Asked(assignments=("epochs=1", "hidden_size=4", "head_size=4", "seed=3"))
+    asked = Changes.of("default", parse_assignments(("epochs=1", "hidden_size=4", "head_size=4", "seed=3")))
     parts = split(EXAMPLES, held=0.1, seed=3)
     task = Task([EXAMPLES[i] for i in parts.kept], [EXAMPLES[i] for i in parts.held], planted.LABELS)
-    other = fit(task, resolve(asked, data="texts.csv", texts=TEXTS))
+    other = fit(task, asked.preset(data="texts.csv"))
     assert planted.identical(saved(fitted), other)
 
 

@@ -1,5 +1,6 @@
 """What the estimator's arguments do: settings, seeds, what is held out, weights."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from support.tiny_classifier import LABELS, TEXTS, same, tiny
 from routepool import TextClassifier
 from routepool.errors import InputError
 from routepool.estimator.arguments import preset_of
-from routepool.settings import default_preset
+from routepool.settings import default_preset, preset
 from routepool.training import Objective, Task, Trainer, fit
 
 # Settings
@@ -162,3 +163,12 @@ def test_balanced_weights_count_a_text_as_often_as_it_weighs(monkeypatch: pytest
     tiny(class_weight={1: 3}, epochs=1).fit(["a", "b", "c"], [0, 0, 1])
     assert seen[0].tolist() == pytest.approx([1, 1])  # two texts that weigh one against one that weighs two
     assert seen[1].tolist() == [1, 3]
+
+
+def test_a_preset_may_be_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "best.toml"
+    file.write_text('base = "paper-sst2"\n[training]\nepochs = 3\n', encoding="utf-8")
+    given = TextClassifier(preset=str(file), dropout=0.25).get_params()
+    chosen = preset_of(given, ["a text"], seed=1)
+    assert (chosen.training.epochs, chosen.training.learning_rate) == (3, preset("paper-sst2").training.learning_rate)
+    assert (chosen.model.dropout, chosen.training.seed) == (0.25, 1)

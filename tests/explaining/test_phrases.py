@@ -10,10 +10,9 @@ from support import planted
 from support.cli_runs import TINY, refused, succeed
 from support.real_data import needs, sizes
 
-from routepool.cli.settings import Asked, resolve, text_settings
 from routepool.datasets import Example, load_named
 from routepool.errors import InputError
-from routepool.settings import named_preset, preset
+from routepool.settings import Changes, named_preset, preset, text_settings
 from routepool.training import Task, Trainer
 
 SENTENCES = "1\ta warm and lovely film\n0\ta cold and dull film\n"
@@ -59,7 +58,7 @@ def test_the_published_phrases_less_the_sentences_among_them(name: str, phrases:
 @pytest.mark.parametrize("name", ["sst1", "sst2"])
 @pytest.mark.parametrize("family", ["paper", "released", "best", "cnn"])
 def test_settings_are_those_of_the_set_without_phrases(name: str, family: str) -> None:
-    chosen = resolve(Asked(preset=family), data=f"{name}-phrases", texts=["warm"])
+    chosen = Changes.of(family, {}).preset(data=f"{name}-phrases")
     assert chosen == replace(preset(f"{family}-{name}"), text=text_settings(name))
     assert chosen.text.split == "spaces"
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn import metrics
 
-from routepool.cli.report import summary
 from routepool.errors import InputError
+from routepool.runs.scores import summary
 from routepool.scoring.metrics import BINS, calibration_error, difference, evaluate, wilson_interval
 
 LABELS = ("bad", "fair", "good")

@@ -10,7 +10,9 @@ import optuna
 import pytest
 
 from routepool.errors import InputError
-from routepool.tuning import (
+from routepool.tuning.exploring import Budget, ended_trials, explore
+from routepool.tuning.space import Choice, Range, Space
+from routepool.tuning.trials import (
     DRAWINGS,
     FAILED,
     FINISHED,
@@ -18,17 +20,11 @@ from routepool.tuning import (
     RUNNING,
     SEARCHES,
     Attempt,
-    Budget,
-    Choice,
     Outcome,
     Plan,
-    Range,
     Search,
-    Space,
     Trial,
     best_of,
-    ended_trials,
-    explore,
     ranked,
 )
 

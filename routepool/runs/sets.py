@@ -1,11 +1,10 @@
-"""DATA on the command line -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
+"""DATA -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
-from routepool.cli import screen
 from routepool.datasets import (
     NAMED,
     Dataset,
@@ -17,24 +16,34 @@ from routepool.datasets import (
     read,
     split,
 )
-from routepool.datasets.sources import FORMAT_OF, PLAIN, suffix_of
+from routepool.datasets.loading import skipped_lines
+from routepool.datasets.remembered import columns_of, options_for
 from routepool.errors import InputError
+from routepool.settings.declarations import SEPARATOR
 
+if TYPE_CHECKING:  # looking data over must not wait for torch
+    from routepool.runs.reporter import Reporter
+
+Note = Callable[[str], None]  # says one line beside the result
 HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
-_OWN_COLUMNS = {"lines", "fasttext", "tang"}  # formats whose columns are what they are
 
 
-class Material(NamedTuple):
-    """The sets of a training run."""
+class Sets(NamedTuple):
+    """What a run learns from, what decides when to stop, and what is scored at the end."""
 
     train: Dataset
     dev: Dataset
     test: Dataset | None
     was_split: bool
 
+    @property
+    def all(self) -> list[Dataset]:
+        """Those there are."""
+        return [self.train, self.dev, *([self.test] if self.test else [])]
+
 
 @dataclass(frozen=True, kw_only=True)
-class DataOrder:
+class DataSource:
     """Where the sets of a run are and how they are read: all that is needed to read them again.
 
     Args:
@@ -63,55 +72,52 @@ class DataOrder:
         """A short name for folders and headings."""
         return self.data if self.is_named else Path(self.data).name.split(".")[0] or "data"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
-        return cls(**values)
+    def absolute(self) -> Self:
+        """The same files, found from any folder."""
+        data = self.data if self.is_named else absolute(self.data)
+        dev, test = self.dev and absolute(self.dev), self.test and absolute(self.test)
+        return replace(self, data=data, dev=dev, test=test)
 
 
-def load_material(order: DataOrder) -> Material:
+def absolute(name: str) -> str:
+    """The same file or folder, found from any folder."""
+    return str(Path(name).absolute())
+
+
+def read_sets(source: DataSource, reporter: "Reporter") -> Sets:
     """Read every set of a run; what was guessed, skipped and split is said."""
-    if order.is_named:
-        parts = _named(order)
+    if source.is_named:
+        parts = _named(source, reporter)
         train, dev = parts.train, parts.dev
-        test = parts.test if order.score_test else None
+        test = parts.test if source.score_test else None
     else:
-        train, dev, test = _told(load_dataset(_file(order.data), **_read_options(order.options))), None, None
-    columns = remembered(train)
-    if order.dev:
-        dev = _told(load_dataset(order.dev, **options_for(order.dev, columns, **order.options)))
-    if order.test:
-        test = _told(load_dataset(order.test, **options_for(order.test, columns, **order.options)))
-    if dev is not None:
-        return Material(train, dev, test, False)
+        train, dev, test = _read(_file(source.data), None, source, reporter), None, None
+    columns = columns_of(train)
+    if source.dev:
+        dev = _read(source.dev, columns, source, reporter)
+    if source.test:
+        test = _read(source.test, columns, source, reporter)
+    sets = _split(train, test, reporter) if dev is None else Sets(train, dev, test, False)
+    check_trainable(*sets.all)
+    return sets
+
+
+def _split(train: Dataset, test: Dataset | None, reporter: "Reporter") -> Sets:
     check_trainable(train)
-    parts_of_train = split(train.examples, held=HELD, seed=SEED)
-    if not parts_of_train.held:
+    parts = split(train.examples, held=HELD, seed=SEED)
+    if not parts.held:
         raise InputError(f"{train.source}: too few different texts to split a dev set off; give one with --dev")
-    kept, held = train.select(parts_of_train.kept), train.select(parts_of_train.held)
-    screen.say(f"dev set: {len(held.examples)} of {len(train.examples)} examples, split off by label; --dev gives one")
-    return Material(kept, held, test, True)
+    sets = Sets(train.select(parts.kept), train.select(parts.held), test, True)
+    reporter.say(f"dev set: {len(parts.held)} of {len(train.examples)} examples, split off by label; --dev gives one")
+    return sets
 
 
-def remembered(data: Dataset) -> dict[str, Any]:
-    """The columns of a data set, as a model keeps them."""
-    return {"text": data.columns.text, "label": data.columns.label, "header": data.columns.header}
-
-
-def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) -> ReadOptions:
-    """How to read a file of a model's kind: the columns it was trained on, unless others are asked for."""
-    options = {name: value for name, value in asked.items() if value is not None}
-    if columns and not _has_own_columns(source, options.get("format")):
-        names = [("text_column", "text")] + ([("label_column", "label")] if options.get("labels", True) else [])
-        if not any(name in options for name, _ in names):
-            options["header"] = columns.get("header")
-        for name, key in names:
-            options.setdefault(name, columns.get(key))
-    return _read_options(options)
+def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
+    """The columns of the data, as a model keeps them: a known set's are its publisher's, not the user's."""
+    if source.is_named:
+        return None
+    separator = {"separator": source.options.get("separator", SEPARATOR)} if sets.train.multi_label else {}
+    return columns_of(sets.train) | separator
 
 
 def check_labels(data: Dataset, labels: Sequence[str]) -> None:
@@ -144,29 +150,32 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
     return first, load_dataset(against, **lenient) if against else None
 
 
-def load_texts(data: str, *, folder: str | None = None, tell: bool = False, **options: Any) -> list[str]:
+def load_texts(data: str, *, folder: str | None = None, note: Note | None = None, **options: Any) -> list[str]:
     """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
     reader = read(_file(data), **_read_options({**options, "labels": False}))
     texts = [example.text for example in reader]
-    if tell:
-        screen.list_skipped(reader)
+    for line in skipped_lines(reader) if note else ():
+        note(line)  # type: ignore[misc]
     return texts
 
 
-def _told(data: Dataset) -> Dataset:
-    screen.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
-    screen.list_skipped(data)
+def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: "Reporter") -> Dataset:
+    options = source.options if columns is None else options_for(file, columns, **source.options)
+    data = load_dataset(file, **_read_options(options))
+    reporter.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
+    for line in skipped_lines(data):
+        reporter.note(line)
     return data
 
 
-def _named(order: DataOrder) -> Parts:
-    given = [name for name in ("text_column", "label_column", "multi_label") if order.options.get(name)]
-    if given and not (order.dev or order.test):
-        raise InputError(f"{order.data} is a known set with columns of its own; drop {given[0].replace('_', '-')}")
-    parts = load_named(order.data, folder=order.folder)
-    screen.say(f"{order.data}: {len(parts.train.examples)} examples to train on, {len(parts.dev.examples)} of dev")
+def _named(source: DataSource, reporter: "Reporter") -> Parts:
+    given = [name for name in ("text_column", "label_column", "multi_label") if source.options.get(name)]
+    if given and not (source.dev or source.test):
+        raise InputError(f"{source.data} is a known set with columns of its own; drop {given[0].replace('_', '-')}")
+    parts = load_named(source.data, folder=source.folder)
+    reporter.say(f"{source.data}: {len(parts.train.examples)} examples to train on, {len(parts.dev.examples)} of dev")
     return parts
 
 
@@ -180,8 +189,3 @@ def _file(name: str) -> str:
 
 def _read_options(options: Mapping[str, Any]) -> ReadOptions:
     return cast(ReadOptions, {name: value for name, value in options.items() if value is not None})
-
-
-def _has_own_columns(source: str, name: str | None) -> bool:
-    suffix = suffix_of(source)
-    return (name or FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else "")) in _OWN_COLUMNS

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from routepool.cli.record import is_pretrained
 from routepool.errors import InputError
 from routepool.model import Classifier
-from routepool.settings import Preset, assign, parse_value, read_toml, toml_value
-from routepool.tuning import Choice, Range, Space, named, paper_space, read_domain
+from routepool.settings import Preset, assign
+from routepool.settings.choosing import Typed, value_of
+from routepool.settings.toml import read_toml, toml_value
+from routepool.tuning.space import Choice, Range, Space, named, paper_space, read_domain
 
 _PARTS = ("aggregator", "encoder")  # their classes decide which other settings there are
 
@@ -37,7 +38,7 @@ def read_space(path: Path) -> SpaceFile:
 
 
 def refuse_fixed(searched: SpaceFile, fixed: Iterable[str]) -> None:
-    """A setting cannot be searched and be told."""
+    """A setting cannot be searched and be set."""
     for name in fixed:
         if name in searched.space:
             raise InputError(f"{searched.source}: {name} is searched and set on the command line too; drop one of them")
@@ -69,15 +70,9 @@ def _fit_domain(searched: SpaceFile, name: str, others: Mapping[str, Any], base:
 
 
 def _fit(name: str, value: Any, others: Mapping[str, Any], base: Preset) -> Any:
-    read: dict[str, Any] = {}
-
-    def as_typed(given: tuple[str, Any], default: Any) -> Any:
-        key, plain = given
-        read[key] = parse_value(toml_value(plain), default)
-        return read[key]
-
-    preset = assign(base, {key: (key, plain) for key, plain in {**others, name: value}.items()}, read=as_typed)
-    if not is_pretrained(preset.model.encoder):
+    typed = {key: Typed(toml_value(plain)) for key, plain in {**others, name: value}.items()}
+    preset = assign(base, typed)
+    if not preset.model.is_pretrained:
         with torch.device("meta"):  # checks every option, computes nothing
             Classifier.build(preset.model, vocabulary_size=2, classes=2)
-    return read[name]
+    return value_of(preset, name)

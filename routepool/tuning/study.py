@@ -1,22 +1,18 @@
-"""STUDY, the folder of a search: what it was asked to do, its trials, its best settings; one process at a time."""
+"""STUDY, the folder of a search: what it was asked to do, its trials, its best settings."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from routepool.cli.record import RunRecord
 from routepool.errors import InputError
-from routepool.files.disk import read_json, replace_file, to_json
-from routepool.files.locks import sole_process
-from routepool.settings import Preset, to_toml
-from routepool.tuning import Plan, read_domain
+from routepool.files.disk import replace_file, to_json
+from routepool.runs.record import FORMAT_VERSION, RunRecord, read_record
+from routepool.tuning.space import read_domain
+from routepool.tuning.trials import Plan
 
 STUDY_FILE = "study.json"
 BASE_FILE = "base.json"  # the run that every trial is, but for the settings that are searched
 TRIALS_FILE, BEST_FILE = "trials.db", "best.toml"
-FORMAT_VERSION = 1
-_AT_MOST = 10_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -49,13 +45,7 @@ class Study:
     def read(cls, folder: Path) -> Self:
         """Read what `write` wrote."""
         path = folder / STUDY_FILE
-        if not path.exists():
-            raise InputError(f"{folder}: there is no {STUDY_FILE}, so this is no search to resume; correct the path")
-        values = read_json(path, at_most=_AT_MOST)
-        if values.get("format_version") != FORMAT_VERSION:
-            raise InputError(
-                f"{path}: wanted format_version {FORMAT_VERSION}; resume with the routepool it was made by"
-            )
+        values = read_record(path, "search")
         base = RunRecord.read(folder, BASE_FILE)
         try:
             space = {name: read_domain(plain) for name, plain in values["space"].items()}
@@ -83,13 +73,3 @@ class Study:
                     f"{folder}, or choose another --out"
                 )
         return replace(self, trials=asked.trials)
-
-
-def write_best(folder: Path, best: Preset, head: str) -> None:
-    """The best settings so far as a preset; the first line says where they come from."""
-    replace_file(folder / BEST_FILE, f"# {head}\n\n{to_toml(best, complete=True)}".encode())
-
-
-def sole_user(folder: Path) -> AbstractContextManager[None]:
-    """Keep others out of a study while it is searched."""
-    return sole_process(folder, "searching")

@@ -1,5 +1,6 @@
 """Presets, TOML files and --set: any setting can be changed, and a mistyped one suggests the right one."""
 
+import json
 from dataclasses import fields
 from inspect import Parameter, signature
 from pathlib import Path
@@ -8,7 +9,6 @@ from typing import Any
 import pytest
 from support.cli_runs import succeed
 
-from routepool.cli.settings import Asked, from_dict, resolve, to_dict
 from routepool.errors import InputError, UnknownNameError
 from routepool.registry import Registry
 from routepool.settings import (
@@ -16,23 +16,26 @@ from routepool.settings import (
     ENCODERS,
     GROUPS,
     PRETRAINED,
+    Changes,
     Preset,
     TextConfig,
     change,
     default_preset,
     named_preset,
-    parse_value,
     preset,
     preset_names,
     to_toml,
 )
+from routepool.settings.choosing import parse_assignments, parse_value
+from routepool.text import is_document
 
 USUAL = default_preset().model.aggregator_options
 SHORT, LONG = ["a short text"], ["A word. " * 31]
 
 
-def settled(*assignments: str, texts: list[str] = SHORT, data: str = "x.csv", **asked: Any) -> Preset:
-    return resolve(Asked(assignments=assignments, **asked), data=data, texts=texts)
+def settled(*assignments: str, texts: list[str] = SHORT, data: str = "x.csv", preset: str = "default") -> Preset:
+    changes = Changes.of(preset, parse_assignments(assignments))
+    return changes.preset(data=data, document=is_document(texts))
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -128,7 +131,7 @@ def test_any_setting_can_be_set(assignment: str, group: str, name: str, value: o
 def test_the_options_are_those_of_the_chosen_classes() -> None:
     model = settled("widths=2,3", "encoder=cnn", "aggregator=max").model
     assert (model.encoder_options, model.aggregator_options) == ({"widths": (2, 3)}, {})
-    assert settled(options={"aggregator": "reverse-routing"}).model.aggregator_options == USUAL
+    assert settled("aggregator=reverse-routing").model.aggregator_options == USUAL
     with pytest.raises(UnknownNameError, match="unknown setting 'capsules'"):
         settled("capsules=3", "aggregator=max")
 
@@ -166,7 +169,7 @@ def test_a_value_cannot_smuggle_in_another_key() -> None:
 
 @pytest.mark.parametrize("name", preset_names())
 def test_settings_are_written_to_json_and_read_back(name: str) -> None:
-    assert from_dict(to_dict(named_preset(name))) == named_preset(name)
+    assert Preset.from_dict(json.loads(json.dumps(named_preset(name).to_dict()))) == named_preset(name)
 
 
 def test_presets_are_listed() -> None:
