@@ -33,7 +33,6 @@ Bounds: a row has at most `longest_row` characters, a CSV or TSV file 16,384 col
 to is limited (`routepool.files.compression`); more raises.
 """
 
-from routepool.datasets import delimited as delimited  # registers csv and tsv
 from routepool.datasets.loading import Dataset as Dataset
 from routepool.datasets.loading import check_trainable as check_trainable
 from routepool.datasets.loading import load_dataset as load_dataset
@@ -41,10 +40,12 @@ from routepool.datasets.loading import natural_order as natural_order
 from routepool.datasets.named import NAMED as NAMED
 from routepool.datasets.named import Parts as Parts
 from routepool.datasets.named import load_named as load_named
-from routepool.datasets.reading import Example as Example
 from routepool.datasets.reading import Reader as Reader
-from routepool.datasets.reading import ReadOptions as ReadOptions
-from routepool.datasets.reading import Skipped as Skipped
+from routepool.datasets.reading import options_for as options_for
 from routepool.datasets.reading import read as read
+from routepool.datasets.reading import skipped_lines as skipped_lines
+from routepool.datasets.records import Example as Example
 from routepool.datasets.records import Kind as Kind
+from routepool.datasets.records import ReadOptions as ReadOptions
+from routepool.datasets.records import Skipped as Skipped
 from routepool.datasets.splits import split as split

@@ -4,12 +4,22 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from statistics import mode
 
-from routepool.datasets.records import FORMATS, KNOWN_NAMES, Flaw, Item, Layout, Record, Table, first_repeated, sampled
-from routepool.datasets.sources import Line, Source
+from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table
+from routepool.datasets.sources import Line, Source, first_of
 from routepool.errors import InputError, listed
 
+TEXT_NAMES = (
+    "text", "texts", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "body",
+    "message", "tweet", "utterance", "question", "description", "headline", "title",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "class", "category", "categories", "sentiment", "target", "stars", "rating", "score", "intent",
+    "topic", "polarity", "emotion", "genre", "tag", "tags",
+)  # fmt: skip
+_KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
 MOST_COLUMNS = 2**14  # as many as a sheet has
 _SHORTEST_LINES = 40  # characters on average; with `longest_row`, this bounds what an unclosed quote can swallow
 _PER_LINE = 50  # characters that are read in the time a line costs, however short
@@ -74,7 +84,7 @@ def read_csv(source: Source, layout: Layout) -> Table:
     lines = source.lines()
     first = next((line for line in lines if line.text.strip()), None)
     if first is None:
-        return Table((), iter(()))
+        return Table((), [], iter(()))
     delimiter = layout.delimiter or _delimiter(first.text)
     return _table(source, chain([first], lines), layout, delimiter, quoting=csv.QUOTE_MINIMAL)
 
@@ -87,7 +97,7 @@ def read_tsv(source: Source, layout: Layout) -> Table:
 
 def _delimiter(header: str) -> str:
     for delimiter in ",;\t|":
-        if any(cell.strip(' "\r\n').lower() in KNOWN_NAMES for cell in header.split(delimiter, MOST_COLUMNS)):
+        if any(cell.strip(' "\r\n').lower() in _KNOWN_NAMES for cell in header.split(delimiter, MOST_COLUMNS)):
             return delimiter
     return ","
 
@@ -96,22 +106,26 @@ def _table(source: Source, lines: Iterator[Line], layout: Layout, delimiter: str
     rows = _rows(_Lines(source, lines), delimiter, quoting)
     first = next(rows, None)
     if first is None:
-        return Table((), iter(()))
+        return Table((), [], iter(()))
     if isinstance(first, Flaw):  # it decides the columns, so it cannot be skipped
         raise InputError(f"{source.name}, row {first.row}: {first.reason}")
     if len(first) > MOST_COLUMNS:
         raise InputError(f"{source.name}, row {first.row}: {len(first):,} columns where {MOST_COLUMNS:,} are the most")
-    sample, rows = sampled(rows)
+    sample = first_of(rows)
     header = _is_header(first, [row for row in sample if isinstance(row, _Cells)], layout)
-    names = tuple(cell.strip() or str(place) for place, cell in enumerate(first, 1))
-    if not header:
+    if header:
+        names = tuple(cell.strip() or str(place) for place, cell in enumerate(first, 1))
+        note = f"row {first.row} is the header"
+    else:
         names = tuple(str(place) for place in range(1, len(first) + 1))
-        rows = chain([first], rows)
-    if (twice := first_repeated(names)) is not None:
-        raise InputError(f"{source.name}, row {first.row}: column {twice!r:.80} comes twice in the header; rename one")
-    note = f"row {first.row} is the header" if header else "no header: columns are numbered from 1"
-    records = _records(rows, names, delimiter, header=first if header else None)
-    return Table(names, records, header, note)
+        note = "no header: columns are numbered from 1"
+        sample.insert(0, first)
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"{source.name}, row {first.row}: column {mode(names)!r:.80} comes twice in the header; rename one"
+        )
+    records = _records(chain(sample, rows), names, delimiter, header=first if header else None)
+    return Table(names, list(islice(records, len(sample))), records, header, note)
 
 
 def _rows(lines: _Lines, delimiter: str, quoting: int) -> Iterator[_Cells | Flaw]:
@@ -150,7 +164,7 @@ def _is_header(first: _Cells, later: Sequence[_Cells], layout: Layout) -> bool:
         return layout.header
     if any(not name.isdigit() for name in layout.named):
         return True
-    if any(cell.strip().lower() in KNOWN_NAMES for cell in first):
+    if any(cell.strip().lower() in _KNOWN_NAMES for cell in first):
         return True
     if len(first) == 1:
         return False  # rather a header predicted as a text than a text lost

@@ -3,17 +3,16 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
-from routepool.datasets.reading import Columns, Example, Reader, ReadOptions, Skipped, read
-from routepool.datasets.records import Kind
+from routepool.datasets.reading import read
+from routepool.datasets.records import Columns, Example, Kind, ReadOptions, Skipped
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
 from routepool.files.disk import digest_of
-from routepool.printable import by_row
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -45,10 +44,6 @@ class Dataset:
     def select(self, indices: Iterable[int]) -> "Dataset":
         """The same data cut down to some examples; the labels stay, so that class numbers do."""
         return replace(self, examples=tuple(self.examples[index] for index in indices))
-
-
-_LISTED = 20  # rows that are listed with their reasons
-_LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 
 def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
@@ -123,17 +118,3 @@ class _Named(io.BytesIO):
     """Bytes under the name of the stream they were read from."""
 
     name: str
-
-
-def skipped_lines(data: Dataset | Reader) -> Iterator[str]:
-    """Which rows were left out: how many of each kind, and of those that cannot be read why."""
-    for kind, count in data.skipped_kinds.items():
-        skipped = [one for one in data.skipped if one.kind == kind]
-        if kind in _LEFT_OUT:
-            rows = by_row([one.row for one in skipped], count)
-            yield f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({rows})"
-            continue
-        yield f"{data.source}: {count} rows skipped"
-        yield from (f"  row {one.row}: {one.reason}" for one in skipped[:_LISTED])
-        if count > _LISTED:
-            yield f"  and {count - _LISTED} more"

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple, Protocol, TypeVar, cast
 
 from routepool.errors import InputError
 from routepool.files.compression import SwollenError, unpacked
@@ -23,9 +24,11 @@ from routepool.files.compression import SwollenError, unpacked
 SourceLike = str | os.PathLike[str] | IO[bytes]
 
 LONGEST_ROW = 6_000_000  # characters; a million words fit
+# Records from which columns and headers are found out: fewer where these are long, since all are in memory at once.
+_SAMPLED, _SAMPLED_CHARACTERS = 100, 2**20
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
-PLAIN = ("", ".txt")  # lines of text, or fastText's format: the first line tells
+PLAIN = ("", ".txt")  # lines of text, or fastText's format, as the first line shows
 FORMAT_OF = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
@@ -43,7 +46,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeError)
-# A byte that does not decode arrives as one of these surrogates, so that it can be laid at its row's door.
+# A byte that does not decode arrives as one of these surrogates, so that the error can name its row.
 _UNDECODED = re.compile("[\0\udc80-\udcff]")
 
 
@@ -95,7 +98,7 @@ class Source:
             ) from error
 
     def too_long(self) -> str:
-        """What is wrong with a row that is."""
+        """What is said of a row that is too long."""
         return (
             f"longer than {self.longest_row:,} characters, the longest row that is read; shorten the text, or allow "
             "more: --longest-row N (longest_row=N in Python)"
@@ -161,6 +164,25 @@ class Source:
             f"byte 0x{ord(found.group()) - 0xDC00:02x} at byte {offset + 1} of the row is not {self.encoding}; "
             "if the file is Latin-1 or Windows-1252, set the encoding to latin-1 or cp1252"
         )
+
+
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+def first_of(records: Iterator[S]) -> list[S]:
+    """Take the first records from an iterator, as many as a sample has."""
+    sample, room = [], _SAMPLED_CHARACTERS
+    for record in islice(records, _SAMPLED):
+        sample.append(record)
+        room -= record.size
+        if room < 0:
+            break
+    return sample
 
 
 def suffix_of(name: str | Path) -> str:

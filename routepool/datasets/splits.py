@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from routepool.datasets.loading import natural_order
-from routepool.datasets.reading import Example
+from routepool.datasets.records import Example
 from routepool.errors import InputError
 
 
