@@ -1,9 +1,9 @@
 """Text -> sentences -> tokens with their places in the text, and the vocabulary."""
 
-from routepool.text.pieces import PieceTokenizer, Words, read_tokenizer, words_of
-from routepool.text.sentences import is_document
+from routepool.text.pieces import PieceTokenizer, Words, words_of
+from routepool.text.tokens import PAD, UNKNOWN, Encoded, TextReader, is_document
 from routepool.text.unread import Reading, Truncation, Unread, warn
-from routepool.text.words import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, TextReader, Tokenizer, count_words
+from routepool.text.words import SPECIAL_WORDS, Tokenizer, count_words, read_tokenizer
 
 __all__ = [
     "PAD",

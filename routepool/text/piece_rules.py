@@ -1,9 +1,10 @@
 """Which parts a tokenizer of pieces may have, and what their fields may hold: what reads any text in linear time."""
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from routepool.text.charsmap import is_charsmap
+import numpy as np
 
 MOST_IDS = 2**22  # the largest vocabularies that are published have a million pieces
 MOST_PARTS = 32  # of a sequence or a template
@@ -16,6 +17,8 @@ _EXPRESSIONS = (
     r"|\s+(?!\S)|\s+",
     " {2,}",
 )
+
+_LEAF = np.uint32(1 << 31)  # of a table of replacements
 
 Rule = Callable[[Any], bool]
 Fields = Mapping[str, Rule]
@@ -75,8 +78,39 @@ def _pattern(value: Any) -> bool:
     return fits(value, {"String": _text(1000), "Regex": _one_of(*_EXPRESSIONS)}) and len(value) == 1
 
 
-def _charsmap(value: Any) -> bool:
-    return isinstance(value, str) and is_charsmap(value)
+def is_charsmap(encoded: Any) -> bool:
+    """Whether no step leads outside the table of a `Precompiled` normalizer, what sentencepiece replaces characters by.
+
+    The engine takes offsets from the table without asking whether they lie inside it. The layout: the size of a double
+    array in bytes (4), its units (4 each), then the replacements, each ended by a zero. A unit holds a label, an offset
+    to its children, and whether one of these is a leaf; a leaf holds the place of a replacement.
+
+    >>> is_charsmap("AAAA")
+    False
+    """
+    try:
+        return isinstance(encoded, str) and _is_whole(base64.b64decode(encoded, validate=True))
+    except ValueError:  # no base64, or replacements that are no UTF-8
+        return False
+
+
+def _is_whole(content: bytes) -> bool:
+    size = int.from_bytes(content[:4], "little")
+    replacements = content[4 + size :]
+    replacements.decode()
+    if len(content) < 4 + size or size % 4 or not size or not replacements.endswith(b"\0"):
+        return False
+    units = np.frombuffer(content, dtype="<u4", count=size // 4, offset=4)
+    places = np.arange(len(units), dtype=np.uint64)
+    inner = (units & _LEAF) == 0
+    # Children lie in the block of 256 that the offset names; the engine looks at any of them.
+    children = places ^ ((units >> 10).astype(np.uint64) << ((units & 512) >> 6))
+    if ((children | 255) >= len(units))[inner].any():
+        return False
+    leaves = units[children[inner & (units & 256 != 0)]]
+    starts = np.frombuffer(b"\0" + replacements[:-1], dtype=np.uint8) == 0  # where a replacement begins
+    within = ((leaves & _LEAF) != 0) & (leaves ^ _LEAF < len(starts))
+    return bool(within.all() and starts[leaves ^ _LEAF].all())
 
 
 def _special(value: Any) -> bool:
@@ -137,7 +171,7 @@ NORMALIZERS: Parts = {
     "Strip": dict.fromkeys(("strip_left", "strip_right"), _flag),
     "Prepend": {"prepend": _text(16)},
     "Replace": {"pattern": _pattern, "content": _text(1, least=0)},  # no longer: a chain of them would double a text
-    "Precompiled": {"precompiled_charsmap": _charsmap},
+    "Precompiled": {"precompiled_charsmap": is_charsmap},
 }
 PRE_TOKENIZERS: Parts = {
     **_plain("BertPreTokenizer", "Whitespace", "WhitespaceSplit", "UnicodeScripts"),

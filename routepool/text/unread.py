@@ -1,4 +1,4 @@
-"""What a model leaves unread of texts: words behind its limits, and words that it does not know."""
+"""What a model leaves unread of texts: words beyond its limits, and words that it does not know."""
 
 import sys
 import warnings
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from routepool.errors import UnreadTextWarning
-from routepool.printable import NAMED_AT_MOST, by_row
+from routepool.printable import NAMED_AT_MOST, by_row, plural
 
 if TYPE_CHECKING:
-    from routepool.text.words import Encoded
+    from routepool.text.tokens import Encoded
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -37,16 +37,14 @@ class Truncation(NamedTuple):
 
     def line(self) -> str:
         """What was left unread, in a line."""
-        return (
-            f"{self.texts} training texts were too long: {self.words} words and {self.sentences} whole "
-            "sentences were left unread (max_words, max_sentences)"
-        )
+        unread = f"{plural(self.words, 'word')} and {plural(self.sentences, 'whole sentence')} left unread"
+        return f"{plural(self.texts, 'training text')} too long: {unread} (max_words, max_sentences)"
 
 
 class Reading(NamedTuple):
     """How much of a text was read."""
 
-    unread: int  # words behind the model's limits
+    unread: int  # words beyond the model's limits
     known: int  # words among those read that the model knows; punctuation does not count
 
 
@@ -76,7 +74,7 @@ def by_place(first: Sequence[int], count: int) -> str:
 
 
 class Unread:
-    r"""The texts that were cut and those of which the model knows no word, counted as they pass.
+    r"""Counts the texts that were cut and those of which the model knows no word.
 
     >>> print(*Unread.of([Reading(0, 7), Reading(90, 700), Reading(0, 0)]).lines(), sep="\n")
     texts longer than the model reads: 1 of 3, 90 words left unread (texts[1])
@@ -90,7 +88,7 @@ class Unread:
 
     @classmethod
     def of(cls, readings: Iterable[Reading], rows: Iterable[int] | None = None) -> Self:
-        """Of a whole list, each by its place, or by its row in a file."""
+        """Count a whole list of texts, each under its place or its row in a file."""
         counted = cls(by_place if rows is None else by_row)
         for name, reading in enumerate(readings) if rows is None else zip(rows, readings, strict=True):
             counted.add(name, reading)
@@ -106,26 +104,26 @@ class Unread:
             self._unknown.add(name)
 
     def lines(self) -> list[str]:
-        """What there is to say, a sentence for each of the two; nothing if all was read and known."""
-        said = []
-        if self._cut.count:
-            said.append(self._line("longer than the model reads", self._cut, f"{self._words:,} words left unread"))
-        if self._unknown.count:
-            what = "their results mean nothing"
-            said.append(self._line("without a word that the model knows", self._unknown, what))
-        return said
+        """A sentence for each of the two kinds of texts, if there are any."""
+        unread = f"{plural(self._words, 'word')} left unread"
+        kinds = (
+            ("longer than the model reads", self._cut, unread),
+            ("without a word that the model knows", self._unknown, "their results mean nothing"),
+        )
+        return [
+            f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
+            for which, some, what in kinds
+            if some.count
+        ]
 
     def warn(self) -> None:
-        """The same as one warning, in Python."""
+        """Give these sentences as one warning."""
         if lines := self.lines():
             warn("; ".join(lines))
 
-    def _line(self, which: str, some: _Some, what: str) -> str:
-        return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
-
 
 def warn(message: str) -> None:
-    """A warning at the line of the user's code that called routepool."""
+    """Warn at the line of the user's code that called routepool."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1

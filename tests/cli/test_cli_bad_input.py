@@ -111,7 +111,7 @@ def test_a_text_of_a_million_words_is_cut_and_said(run: Path, tmp_path: Path) ->
     dev = write_csv(tmp_path / "dev.csv", sentences(8))
     data = write_csv(tmp_path / "x.csv", [*sentences(60), ("word " * 1_000_000, "good")])
     told = succeed("train", data, "--dev", dev, "--out", tmp_path / "run", *TINY).out
-    assert "1 training texts were too long: 999000 words" in told
+    assert "1 training text too long: 999,000 words" in told
     assert len(succeed("predict", run, data).out.splitlines()) == 62
 
 
