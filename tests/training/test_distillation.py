@@ -14,7 +14,7 @@ from support.planted import Failing
 from routepool.datasets import Example
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, latest_checkpoint, save_model
-from routepool.persistence.tensors import stream
+from routepool.persistence.saving import stream
 from routepool.scoring.predictor import of_saved
 from routepool.training import Fitted, Objective, Task, Teacher, balanced_weights, fit, teacher_logits, teaching
 
