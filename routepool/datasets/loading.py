@@ -1,4 +1,4 @@
-"""Examples -> a dataset in memory, with all that a model folder records about its data."""
+"""A file -> a dataset in memory, with all that a model folder records about its data."""
 
 import hashlib
 import io
@@ -42,7 +42,7 @@ class Dataset:
         return {self.source: self.sha256, **dict(self.added)}
 
     def select(self, indices: Iterable[int]) -> "Dataset":
-        """The same data cut down to some examples; the labels stay, so that class numbers do."""
+        """Some of the examples. The labels stay as they are, so that class numbers do."""
         return replace(self, examples=tuple(self.examples[index] for index in indices))
 
 

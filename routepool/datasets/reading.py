@@ -37,7 +37,7 @@ ON_ERROR = ("stop", "skip")
 _STOP = ("stop", "raise")  # the second is its older name, which runs that were stopped have on record
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
 _OWN_COLUMNS = ("lines", "fasttext", "tang")  # formats whose columns are always the same
-_LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
+LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 _SAID = 20  # skipped rows that are listed with their reasons
 
 
@@ -174,7 +174,7 @@ def _as_labels(value: Any, separator: str | None) -> tuple[str, ...]:
 
 
 def _as_label(value: Any) -> str:
-    """Labels are compared as strings, spaces around them dropped; nothing, null and NaN are no label."""
+    """A label as a string without spaces around it; nothing, null and NaN are no label."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -208,7 +208,7 @@ def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) ->
 
 
 def _named_format(name: str | Path) -> str | None:
-    """The format that goes with the suffix of a file; fastText's format may have that of plain lines."""
+    """The format that goes with a file's suffix; files of plain lines and of fastText may share one."""
     suffix = suffix_of(name)
     return FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else None)
 
@@ -234,7 +234,7 @@ def choose_columns(
     label: str | None = None,
     want_label: bool = True,
 ) -> Columns:
-    """Settle the columns: those asked for, else by their names, else the longer of two is the text.
+    """Choose the columns: those asked for, else by their names, else the longer of two is the text.
 
     >>> choose_columns(["id", "review", "stars"], []).why
     "text column 'review' and label column 'stars', by their names"
@@ -276,12 +276,12 @@ def _only(names: Sequence[str]) -> str:
 
 
 def skipped_lines(data: "Dataset | Reader") -> Iterator[str]:
-    """Which rows were left out: how many of each kind, and of those that cannot be read why."""
+    """Which rows were left out: how many of each kind, and why some cannot be read."""
     for kind, count in data.skipped_kinds.items():
         skipped = [one for one in data.skipped if one.kind == kind]
-        if kind in _LEFT_OUT:
+        if kind in LEFT_OUT:
             rows = by_row([one.row for one in skipped], count)
-            yield f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({rows})"
+            yield f"{data.source}: {LEFT_OUT[kind]} left out: {count} ({rows})"
             continue
         yield f"{data.source}: {plural(count, 'row')} skipped"
         yield from (f"  row {one.row}: {one.reason}" for one in skipped[:_SAID])

@@ -1,4 +1,4 @@
-"""The words of this room: how a file is read, what a format makes of it, and what its rows become."""
+"""Types: how a file is read, what a format makes of it, and what its rows become."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ Kind = Literal["unreadable", "empty", "repeated-header"]
 
 
 class ReadOptions(TypedDict, total=False):
-    """How to read a file; everything left out is found out or has the default named here."""
+    """How to read a file; what is left out is detected or has the default named here."""
 
     format: str | None  # csv, tsv, jsonl, fasttext, lines, parquet, tang; else by the file's suffix
     text_column: str | None  # a name, or a number from 1 where there is no header
     label_column: str | None
-    header: bool | None  # else seen in the data
+    header: bool | None  # else detected
     delimiter: str | None  # else a comma, or what the header shows
     encoding: str  # utf-8; a byte order mark in the file wins
     labels: bool  # True; False for prediction
@@ -46,7 +46,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns in use, and why these; `header` says whether the file has one."""
+    """The columns in use, and why these ones; `header` says whether the file has one."""
 
     text: str
     label: str | None
@@ -89,7 +89,7 @@ Item = Record | Flaw
 
 
 class Layout(NamedTuple):
-    """What the caller knows about a delimited file; None is to be found out."""
+    """What the caller knows about a delimited file; None is to be detected."""
 
     header: bool | None = None
     delimiter: str | None = None

@@ -51,7 +51,9 @@ def write_checkpoint(run: Folder, tensors: Mapping[str, Tensor], state: Mapping[
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / _new_name(folder, state)
-        _remove_temporary(folder)
+        for left in folder.iterdir():
+            if _TEMPORARY.fullmatch(left.name):
+                shutil.rmtree(left)
         part = temporary(path)
         try:
             part.mkdir()
@@ -107,9 +109,3 @@ def _finished(folder: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"{folder}: wanted a folder of checkpoints, got {error.strerror}; correct the path") from error
     return sorted(paths, key=lambda path: int(path.name.split("-")[0]))
-
-
-def _remove_temporary(folder: Path) -> None:
-    for path in folder.iterdir():
-        if _TEMPORARY.fullmatch(path.name):
-            shutil.rmtree(path)

@@ -15,7 +15,7 @@ from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text.piece_files import checked_pieces, vocabulary_of
-from routepool.text.tokens import Encoded, TextReader, parsed
+from routepool.text.tokens import Encoded, TextReader
 
 FORMAT_VERSION = 2  # of tokenizer.json; version 1 holds words
 
@@ -44,9 +44,11 @@ class PieceTokenizer(TextReader):
     _engine: tokenizers.Tokenizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pieces = checked_pieces(parsed(self.content))
         try:
+            pieces = checked_pieces(json.loads(self.content))
             engine = tokenizers.Tokenizer.from_str(json.dumps(pieces))
+        except InputError:
+            raise
         except Exception as error:  # the package raises nothing narrower
             raise InputError(f"wanted the JSON of a tokenizer, got something else ({error!s:.200})") from error
         engine.encode_special_tokens = True

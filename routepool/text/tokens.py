@@ -1,12 +1,11 @@
 """Text -> sentences -> tokens with their places in the text: what readers of words and of pieces have in common."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import category
 
 import numpy as np
@@ -63,6 +62,7 @@ class TextReader:
     def encode(self, texts: Sequence[str], depth: int = 1) -> list[Encoded]:
         """Read texts as one sequence of words each (depth 1) or as sentences of words (depth 2).
 
+        >>> from routepool.text import Tokenizer
         >>> (text,) = Tokenizer.build(["It works."]).encode(["Works it? It works!"], depth=2)
         >>> text.ids.tolist(), text.lengths.tolist()
         ([4, 3, 1, 3, 4, 1], [3, 3])
@@ -90,6 +90,7 @@ class TextReader:
     def reading(self, encoded: Encoded) -> Reading:
         """How much of a text was read, and how much of that is known.
 
+        >>> from routepool.text import Tokenizer
         >>> tokenizer = Tokenizer.build(["it works ."], config=TextConfig(max_words=2))
         >>> [tuple(tokenizer.reading(text)) for text in tokenizer.encode(["It is. It works.", "."])]
         [(4, 1), (0, 0)]
@@ -201,11 +202,3 @@ def is_document(texts: Sequence[str]) -> bool:
 
 def _sentences(text: str) -> int:
     return sum(any(part.strip() for _, part in parts) for parts in sentences_of(clean(text), TextConfig(), 2))
-
-
-def parsed(content: str | bytes) -> Any:
-    """The JSON values of a `tokenizer.json`."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error

@@ -105,16 +105,17 @@ class Unread:
 
     def lines(self) -> list[str]:
         """A sentence for each of the two kinds of texts, if there are any."""
-        unread = f"{plural(self._words, 'word')} left unread"
-        kinds = (
-            ("longer than the model reads", self._cut, unread),
-            ("without a word that the model knows", self._unknown, "their results mean nothing"),
-        )
-        return [
-            f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
-            for which, some, what in kinds
-            if some.count
-        ]
+        said = []
+        if self._cut.count:
+            unread = plural(self._words, "word")
+            said.append(self._line("longer than the model reads", self._cut, f"{unread} left unread"))
+        if self._unknown.count:
+            what = "their results mean nothing"
+            said.append(self._line("without a word that the model knows", self._unknown, what))
+        return said
+
+    def _line(self, which: str, some: _Some, what: str) -> str:
+        return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
 
     def warn(self) -> None:
         """Give these sentences as one warning."""

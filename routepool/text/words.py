@@ -20,7 +20,7 @@ from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text.pieces import FORMAT_VERSION as OF_PIECES
 from routepool.text.pieces import PieceTokenizer
-from routepool.text.tokens import SURROGATES, UNKNOWN, TextReader, clean, parsed, sentences_of
+from routepool.text.tokens import SURROGATES, UNKNOWN, TextReader, clean, sentences_of
 
 SPECIAL_WORDS = ("[no word]", "[unknown word]")  # the space keeps them apart from every word of a text
 FORMAT_VERSION = 1  # of tokenizer.json; version 2 holds pieces
@@ -124,7 +124,10 @@ def read_tokenizer(content: str | bytes, *, rows: int | None = None) -> TextRead
     >>> read_tokenizer(Tokenizer.build(["It works."]).to_json()).words[2:]
     ('.', 'it', 'works')
     """
-    values = parsed(content)
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the tokenizer is not JSON ({error}); copy the model folder again") from error
     of_pieces = isinstance(values, dict) and values.get("format_version") == OF_PIECES
     return (PieceTokenizer if of_pieces else Tokenizer).from_values(values, rows=rows)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from routepool.arrays import Flags, Floats32, Integers
+from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
@@ -109,7 +109,8 @@ def load_vectors(
         table[~known] = 0
         tables.append(table)
         knowns.append(known)
-        coverage.append(_coverage(source.name, known, seen))
+        counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
+        coverage.append(Coverage(source.name, *map(int, counted)))
     return Vectors(np.concatenate(tables, axis=1), np.any(knowns, axis=0), tuple(coverage))
 
 
@@ -153,8 +154,3 @@ def _file(part: str, cache: Path | None) -> VectorSource:
         what = "is a folder" if source.path.is_dir() else "no such file"
         raise InputError(f"{part}: {what}; wanted a file of vectors or one of: {', '.join(SOURCES.names())}")
     return source
-
-
-def _coverage(name: str, known: Flags, seen: Integers) -> Coverage:
-    counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
-    return Coverage(name, *map(int, counted))
