@@ -32,11 +32,6 @@ class Dataset:
     added: tuple[tuple[str, str], ...] = ()  # further files of a set that has several, each with its hash
 
     @property
-    def skipped_count(self) -> int:
-        """Rows left out, of every kind."""
-        return sum(self.skipped_kinds.values())
-
-    @property
     def files(self) -> dict[str, str]:
         """Every file the examples came from, with its SHA-256."""
         return {self.source: self.sha256, **dict(self.added)}
@@ -59,7 +54,7 @@ def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
     examples = tuple(replace(example, fields={}) for example in reader)
     if not examples:
         first = f"row {reader.skipped[0].row}: {reader.skipped[0].reason}"
-        raise InputError(f"{reader.source}: all {reader.skipped_count} rows were skipped; the first, {first}")
+        raise InputError(f"{reader.source}: all {reader.skipped_kinds.total()} rows were skipped; the first, {first}")
     return Dataset(
         examples=examples,
         labels=natural_order({label for example in examples for label in example.labels or ()}),
@@ -73,7 +68,7 @@ def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
 
 
 def check_trainable(train: Dataset, *dev: Dataset) -> None:
-    """Refuse what no classifier can learn from: one class only, or a dev label that training never shows."""
+    """Refuse data with one class only, and dev data with a label that the training data lack."""
     if len(train.labels) < (1 if train.multi_label else 2):
         raise InputError(
             f"{train.source}, row {train.examples[0].row}: every example is labelled {', '.join(train.labels) or '-'} "
@@ -100,7 +95,7 @@ def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
     if all(_NUMBER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=float))
     pieces = {name: re.split(r"0*([0-9]+)", name) for name in names}
-    # Odd places hold the digits, so that numbers only ever meet numbers: of two, the longer one is the greater.
+    # Odd places hold digits, so that numbers are compared with numbers: the longer of two is the greater.
     return tuple(sorted(names, key=lambda name: [(len(p) * (i % 2), p) for i, p in enumerate(pieces[name])]))
 
 

@@ -42,7 +42,7 @@ _SAID = 20  # skipped rows that are listed with their reasons
 
 
 class _EmptyError(InputError):
-    """A text of no words where a label is to be learnt from it."""
+    """An empty text where a label is to be learned from it."""
 
 
 def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
@@ -65,7 +65,7 @@ def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
 
 
 class Reader(Iterator[Example]):
-    """Examples in the file's order, read once. Rows are skipped or raised as `on_error` says; a damaged file raises."""
+    """Examples in the file's order, read once. `on_error` decides what bad rows do; a damaged file always raises."""
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source.name
@@ -81,11 +81,6 @@ class Reader(Iterator[Example]):
         self._header = table.header
         self._items = chain(table.sample, table.rest)
         self.columns = self._choose(table)
-
-    @property
-    def skipped_count(self) -> int:
-        """Rows left out so far, of every kind."""
-        return self.skipped_kinds.total()
 
     def __next__(self) -> Example:
         for item in self._items:
@@ -185,7 +180,7 @@ def _as_label(value: Any) -> str:
 
 
 def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) -> ReadOptions:
-    """How to read a file for a model: in the columns it was trained on, unless others are asked for.
+    """Options to read a file for a model: the columns it was trained on, unless others are asked for.
 
     Args:
         source: the file, or `-`.

@@ -64,12 +64,7 @@ class _Some:
 Naming = Callable[[Sequence[int], int], str]
 
 
-def by_place(first: Sequence[int], count: int) -> str:
-    """The first of some texts by their places in a list.
-
-    >>> by_place([3, 8], 2), by_place(range(5), 900)
-    ('texts[3], texts[8]', 'texts[0], texts[1], texts[2], texts[3], texts[4], ...')
-    """
+def _by_place(first: Sequence[int], count: int) -> str:
     return ", ".join(f"texts[{place}]" for place in first) + (", ..." if count > len(first) else "")
 
 
@@ -81,7 +76,7 @@ class Unread:
     texts without a word that the model knows: 1 of 3, their results mean nothing (texts[2])
     """
 
-    def __init__(self, naming: Naming = by_place) -> None:
+    def __init__(self, naming: Naming = _by_place) -> None:
         self._naming = naming
         self._texts, self._words = 0, 0
         self._cut, self._unknown = _Some(), _Some()
@@ -89,7 +84,7 @@ class Unread:
     @classmethod
     def of(cls, readings: Iterable[Reading], rows: Iterable[int] | None = None) -> Self:
         """Count a whole list of texts, each under its place or its row in a file."""
-        counted = cls(by_place if rows is None else by_row)
+        counted = cls(_by_place if rows is None else by_row)
         for name, reading in enumerate(readings) if rows is None else zip(rows, readings, strict=True):
             counted.add(name, reading)
         return counted

@@ -1,10 +1,11 @@
 r"""Pre-trained word vectors: a table with one row for each word of a vocabulary, from files and installed packages.
 
-A spec is a file's path or a registered name, or several joined by commas: their vectors are joined too. A registered
-name wins over a file of that name; write `./name` for the file. The formats are described in `word_files`.
+A spec is the path of a file or a registered name, or several of these joined by commas: then a word has the vectors of
+all, side by side. A registered name wins over a file of that name; write `./name` for the file. `word_files` describes
+the formats.
 
-Words of the Stanford treebanks are looked up in their plain form: `-lrb-` as `(`, `\/` as `/`; so is a curly
-apostrophe. Rows of words that no source has are zeros and not `known`: what to put there is the embedding's choice.
+Words of the Stanford treebanks are looked up in their plain form, `-lrb-` as `(` and `\/` as `/`; a curly apostrophe as
+a straight one. Rows of words that no source has are zeros and not `known`; the embedding decides what to put there.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ SOURCES: Registry[Callable[[], VectorSource]] = Registry(
 
 
 class Coverage(NamedTuple):
-    """How much of a training set a source has vectors for.
+    """How many words of a training set a source has vectors for.
 
     >>> print(Coverage("glove.txt", words=200, known_words=180, tokens=4000, known_tokens=3940))
     glove.txt: 90.0 % of 200 words, 98.5 % of 4,000 tokens
@@ -83,7 +84,7 @@ def load_vectors(
     Args:
         spec: files and names, see above.
         words: the vocabulary; the rows for padding and unknown words are zeros.
-        counts: how often each word was seen. Words seen 0 times do not enter the coverage.
+        counts: how often each word was seen. Words seen 0 times do not count for the coverage.
         cache: folder for parsed text files, see `tables`.
 
     >>> import tempfile
@@ -115,7 +116,7 @@ def load_vectors(
 
 
 def frequent(spec: str, limit: int, *, cache: Path | None = None) -> list[str]:
-    """The words to know without having seen them: the most frequent ones of the first source, then of the next."""
+    """The most frequent words of the first source, then of the next: words to know without having seen them."""
     lists = (source.frequent(limit) for source in sources(spec, cache=cache))
     return list(dict.fromkeys(chain.from_iterable(lists)))[:limit]
 
@@ -134,7 +135,7 @@ def sources(spec: str, *, cache: Path | None = None) -> list[VectorSource]:
 
 
 def installed() -> str | None:
-    """The source for those who name none: that of an installed package, if there is one."""
+    """The source to use if none is named: that of an installed package, if there is one."""
     return _PACKAGE if find_spec(_PACKAGE) else None
 
 
