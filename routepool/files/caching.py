@@ -1,7 +1,7 @@
 """The cache folder: files are named by the digest of their content, so that damage is noticed.
 
-The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. A file in it is found by a key; a damaged one is made again,
-with a warning.
+The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. Files are found by a key; a damaged one is made again, with
+a warning.
 """
 
 import logging

@@ -85,11 +85,11 @@ def _pattern(value: Any) -> bool:
 
 
 def is_charsmap(encoded: Any) -> bool:
-    """Whether no step leads outside the table of a `Precompiled` normalizer, what sentencepiece replaces characters by.
+    """Whether no step leads outside the table by which a `Precompiled` normalizer replaces characters.
 
-    The engine takes offsets from the table without asking whether they lie inside it. The layout: the size of a double
-    array in bytes (4), its units (4 each), then the replacements, each ended by a zero. A unit holds a label, an offset
-    to its children, and whether one of these is a leaf; a leaf holds the place of a replacement.
+    The engine follows offsets in the table without asking whether they lie inside it. The layout: the size of a double
+    array in bytes (4), its entries (4 each), then the replacements, each ended by a zero. An entry holds a label, an
+    offset to its children, and whether one of these is a leaf; a leaf holds the place of a replacement.
 
     >>> is_charsmap("AAAA")
     False
@@ -106,14 +106,14 @@ def _is_whole(content: bytes) -> bool:
     replacements.decode()
     if len(content) < 4 + size or size % 4 or not size or not replacements.endswith(b"\0"):
         return False
-    units = np.frombuffer(content, dtype="<u4", count=size // 4, offset=4)
-    places = np.arange(len(units), dtype=np.uint64)
-    inner = (units & _LEAF) == 0
+    entries = np.frombuffer(content, dtype="<u4", count=size // 4, offset=4)
+    places = np.arange(len(entries), dtype=np.uint64)
+    inner = (entries & _LEAF) == 0
     # Children lie in the block of 256 that the offset names; the engine looks at any of them.
-    children = places ^ ((units >> 10).astype(np.uint64) << ((units & 512) >> 6))
-    if ((children | 255) >= len(units))[inner].any():
+    children = places ^ ((entries >> 10).astype(np.uint64) << ((entries & 512) >> 6))
+    if ((children | 255) >= len(entries))[inner].any():
         return False
-    leaves = units[children[inner & (units & 256 != 0)]]
+    leaves = entries[children[inner & (entries & 256 != 0)]]
     starts = np.frombuffer(b"\0" + replacements[:-1], dtype=np.uint8) == 0  # where a replacement begins
     within = ((leaves & _LEAF) != 0) & (leaves ^ _LEAF < len(starts))
     return bool(within.all() and starts[leaves ^ _LEAF].all())

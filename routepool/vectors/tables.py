@@ -2,8 +2,8 @@
 
 A text file of vectors is parsed once. After that its rows are read from such a file in the cache folder, found by the
 SHA-256 of the text (a second for each gigabyte or two): a text that was moved or touched is not parsed again, a changed
-one always is. A damaged cache is made again (`routepool.files.caching`); if it cannot be written there is a warning, and
-the text is parsed each time.
+one always is. A damaged cache is made again (`routepool.files.caching`); if it cannot be written, the text is parsed
+each time, with a warning.
 """
 
 import hashlib
