@@ -41,11 +41,11 @@ class OptunaSearch(Search):
     """
 
     def __init__(self, plan: Plan, file: Path) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the caller tells what happens
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the caller says what happens
         self._plan, self._file = plan, file
         self._domains = {name: _Domain(domain, plan.sampler) for name, domain in plan.space.items()}
         url = URL.create("sqlite", database=str(file.absolute())).render_as_string()
-        with self._told():
+        with self._errors():
             self._study = optuna.create_study(
                 storage=optuna.storages.RDBStorage(url),
                 study_name=_NAME,
@@ -55,12 +55,12 @@ class OptunaSearch(Search):
             )
 
     def trials(self) -> list[Trial]:
-        with self._told():
+        with self._errors():
             known = self._study.get_trials(deepcopy=False, states=tuple(_STATES))
             return [self._trial(frozen) for frozen in known]
 
     def begin(self) -> Attempt:
-        with self._told():
+        with self._errors():
             begun = self._study.get_trials(deepcopy=False)
             left = next((trial for trial in begun if trial.state == TrialState.RUNNING), None)
             number = len(begun) if left is None else left.number
@@ -71,7 +71,7 @@ class OptunaSearch(Search):
             return _OptunaAttempt(self, trial, settings)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, OptunaError) as error:
@@ -104,14 +104,14 @@ class _OptunaAttempt(Attempt):
         self._survived = max(reported, default=0)  # epochs of its life before this one, if that was cut short
 
     def report(self, epoch: int, score: float) -> bool:
-        with self._search._told():
+        with self._search._errors():
             if epoch > self._survived:
                 self._trial.report(score, epoch)
             # Optuna judges by the last epoch it knows: one before it was judged in its time.
             return epoch >= self._survived and self._trial.should_prune()
 
     def end(self, outcome: Outcome) -> None:
-        with self._search._told():
+        with self._search._errors():
             self._trial.set_user_attr(_OUTCOME, vars(outcome))  # in one piece: a trial that has ended has all of it
             state = next(state for state, name in _STATES.items() if name == outcome.state)
             score = outcome.score if state == TrialState.COMPLETE else None

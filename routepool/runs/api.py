@@ -19,7 +19,7 @@ P = ParamSpec("P")
 
 
 def _in_words_of(request: Callable[P, Request]) -> Callable[[Callable[[Request], Predictor]], Callable[P, Predictor]]:
-    """A function of a request -> one of the request's own words, so that they are declared once."""
+    """Turn a function of a request into one that takes the request's fields, so that they are declared once."""
 
     def with_words(function: Callable[[Request], Predictor]) -> Callable[P, Predictor]:
         @wraps(function)
@@ -36,13 +36,13 @@ def _in_words_of(request: Callable[P, Request]) -> Callable[[Callable[[Request],
 def train(request: Request) -> Predictor:
     r"""Train a model on a file of labelled texts, or on a known set, in a folder that can be resumed.
 
-    The words are the options of `routepool train`, whose help says what each is for: `data`, then by name `out`, `dev`,
+    The arguments are the options of `routepool train`, whose help describes each: `data`, then by name `out`, `dev`,
     `test`, `text_column`, `label_column`, `multi_label` (True, or what separates labels), `preset`, `settings` (a
     table, `--set` of the command line), `aggregator`, `encoder`, `vectors`, `seed`, `threads`, `device`, `init_from`,
     `force` and the rest. Model, card and record are those of the same command. What is done is logged under
     `routepool.runs`.
 
-    Ctrl-C keeps a checkpoint, which `resume` takes up.
+    Ctrl-C leaves a checkpoint, from which `resume` goes on.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -61,14 +61,14 @@ def train(request: Request) -> Predictor:
 
 
 def resume(run: AnyPath) -> Predictor:
-    """Take a run up that was stopped, with everything it was begun with; it ends with the weights it would have had."""
+    """Resume a run that was stopped, with everything it began with; it ends with the weights it would have had."""
     with _python():
         return resume_run(Path(run), Reporter())
 
 
 @contextmanager
 def _python() -> Iterator[None]:
-    """What a program expects: its random numbers and threads stay as they are, and Ctrl-C is Ctrl-C."""
+    """Keep the random numbers and threads of the calling program, and raise KeyboardInterrupt after Ctrl-C."""
     threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng(devices=[]):

@@ -11,8 +11,9 @@ import pytest
 from support import tiny_encoder
 from support.cli_runs import TINY, call, refused, sentences, succeed, train_tiny, write_csv
 
+from routepool.arrays import Floats32
 from routepool.cli.progress import TrainingScreen
-from routepool.training import StepReport, Teacher, teaching
+from routepool.training import StepReport, Teacher
 
 GUIDE = Path(__file__).parents[2] / "docs" / "distill.md"
 
@@ -87,7 +88,7 @@ def test_the_next_student_finds_the_answers(
     distil = ("distill", teacher, data, "--unlabelled", unlabelled, *TINY)
     succeed(*distil, "--out", tmp_path / "first")
 
-    def refuse(self: Teacher, texts: object) -> teaching.Floats:
+    def refuse(self: Teacher, texts: object) -> Floats32:
         raise AssertionError
 
     with monkeypatch.context() as patch:
