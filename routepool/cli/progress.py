@@ -13,14 +13,11 @@ class ScreenReporter(Reporter):
     counted = staticmethod(screen.counted)
 
     def epochs(self, number: int, score: str) -> "TrainingScreen":
-        return TrainingScreen(number, score)
+        return TrainingScreen(number, score, console=screen.err)
 
 
 class TrainingScreen(ProgressBar):
     """The bar of training, whose lines go to standard output, where they can be kept."""
-
-    def __init__(self, epochs: int, score: str) -> None:
-        super().__init__(epochs, score, console=screen.err)
 
     def say(self, line: str) -> None:
         # On a terminal through the console of the bar, which keeps the bar below the line.

@@ -7,7 +7,7 @@ from rich.live import Live
 from rich.table import Table
 
 from routepool.cli import screen
-from routepool.printable import one_line
+from routepool.printable import one_line, plural
 from routepool.training import duration
 from routepool.tuning.search import TrialWatcher
 from routepool.tuning.trials import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
@@ -83,6 +83,6 @@ class TrialTable(TrialWatcher):
         settings = ", ".join(f"{name} {shown(value)}" for name, value in trial.settings.items())
         if trial.state == FAILED:
             return f"trial {trial.number}: {settings}: failed, {trial.why}"
-        epochs = "1 epoch" if trial.epochs == 1 else f"{trial.epochs} epochs"
-        result = f"dev {self._score} {trial.score:.4f}, {trial.why or f'{epochs} in {duration(trial.seconds)}'}"
+        how = trial.why or f"{plural(trial.epochs, 'epoch')} in {duration(trial.seconds)}"
+        result = f"dev {self._score} {trial.score:.4f}, {how}"
         return f"trial {trial.number}: {settings}: {'' if trial.state == FINISHED else f'{trial.state}, '}{result}"

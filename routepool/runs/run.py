@@ -19,6 +19,7 @@ from routepool.files.locks import sole_process
 from routepool.persistence import Checkpoint, SavedModel, check_free, latest_checkpoint, load_model, save_model
 from routepool.persistence.checkpoints import CHECKPOINTS
 from routepool.persistence.folder import MANIFEST
+from routepool.printable import plural
 from routepool.runs.record import RUN_FILE, RunRecord, check_record, check_resumable
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import AnyPath, Request
@@ -239,7 +240,8 @@ def _with_pretrained(request: Request, preset: Preset, reporter: Reporter) -> Pr
     of_encoder = "it does not learn" if frozen else f"its learning rate is {training.encoder_learning_rate:g}"
     reporter.say(
         f"pre-trained encoder: {of_encoder}, that of the new layers {training.learning_rate:g}; at most "
-        f"{training.epochs} epochs in batches of {training.batch_size}; --set changes these, such as --set frozen=true"
+        f"{plural(training.epochs, 'epoch')} in batches of {training.batch_size}; --set changes these, such as "
+        "--set frozen=true"
     )
     kind, folder = split_source(preset.model.encoder)
     if not Path(folder).expanduser().exists():  # a hub's name stays as it is

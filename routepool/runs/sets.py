@@ -19,6 +19,7 @@ from routepool.datasets import (
 from routepool.datasets.loading import skipped_lines
 from routepool.datasets.remembered import columns_of, options_for
 from routepool.errors import InputError
+from routepool.printable import plural
 from routepool.settings.declarations import SEPARATOR
 
 if TYPE_CHECKING:  # looking data over must not wait for torch
@@ -164,7 +165,8 @@ def load_texts(data: str, *, folder: str | None = None, note: Note | None = None
 def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: "Reporter") -> Dataset:
     options = source.options if columns is None else options_for(file, columns, **source.options)
     data = load_dataset(file, **_read_options(options))
-    reporter.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
+    numbers = f"{plural(len(data.examples), 'example')}, {plural(len(data.labels), 'label')}"
+    reporter.say(f"{data.source}: {numbers}; {data.columns.why}")
     for line in skipped_lines(data):
         reporter.note(line)
     return data

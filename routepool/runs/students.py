@@ -7,6 +7,7 @@ from pathlib import Path
 from routepool.datasets import NAMED, Example, load_named
 from routepool.datasets.remembered import options_for
 from routepool.persistence.folder import MANIFEST
+from routepool.printable import plural
 from routepool.runs.reporter import Reporter
 from routepool.runs.sets import DataSource, Note, Sets, absolute, load_texts, remembered
 from routepool.training import Task, Teacher, check_teachers, teacher_logits
@@ -50,14 +51,14 @@ class Distillation:
         check_teachers(teachers, labels, multi_label=sets.train.multi_label)
         if self.unlabelled is not None:
             new = len(_new_texts(self.unlabelled, source, sets, reporter.note))
-            reporter.say(f"{self.unlabelled}: {new} new texts without labels")
+            reporter.say(f"{self.unlabelled}: {plural(new, 'new text')} without labels")
 
     def teach(self, task: Task, source: DataSource, sets: Sets, reporter: Reporter) -> Task:
         """Add the texts without labels to a task, and what the teachers answer to all its texts."""
         added = [] if self.unlabelled is None else _new_texts(self.unlabelled, source, sets)
         train = [*task.train, *(Example(row, text) for row, text in enumerate(added, 1))]
         names = ", ".join(Path(folder).name for folder in self.teachers)
-        reporter.say(f"{names}: answers to {len(train)} texts, kept for other students")
+        reporter.say(f"{names}: answers to {plural(len(train), 'text')}, kept for other students")
         answers = teacher_logits(
             [Teacher.read(folder) for folder in self.teachers],
             [example.text for example in train],

@@ -121,11 +121,12 @@ class _Data(NamedTuple):
     dev: Examples
     held: Examples  # to calibrate on
     objective: Objective
+    truncation: Truncation  # of the training texts
 
 
 def _report_start(hooks: Sequence[Hook], new: _Untrained, data: _Data) -> None:
     apart = 0 if data.held is data.dev else len(data.held.encoded)
-    report = StartReport(new.coverage, Truncation.of(data.train.encoded), len(data.dev.encoded), apart)
+    report = StartReport(new.coverage, data.truncation, len(data.dev.encoded), apart)
     for hook in hooks:
         hook.on_start(report)
 
@@ -143,12 +144,12 @@ def _fitted(new: _Untrained, data: _Data, trainer: Trainer) -> Fitted:
         thresholds=thresholds,
         training=trainer.config,
     )
-    return Fitted(saved, trainer.progress, Truncation.of(data.train.encoded), new.coverage)
+    return Fitted(saved, trainer.progress, data.truncation, new.coverage)
 
 
 def _new(task: Task, preset: Preset) -> _Untrained:
     training = preset.training
-    if split_source(preset.model.encoder)[1]:
+    if preset.model.is_pretrained:
         return _pretrained(task, preset)
     number = training.extra_words
     tokenizer = Tokenizer.build(
@@ -231,7 +232,7 @@ def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
         of_known = None if of_texts is None else of_texts[known]
         balanced = balanced_weights(train.targets[known], len(task.labels), of_known)
         objective = replace(objective, weights=balanced)
-    return _Data(train, dev, held, objective)
+    return _Data(train, dev, held, objective, Truncation.of(train.encoded))
 
 
 def mean_of_one(weights: Sequence[float]) -> Floats32:

@@ -17,13 +17,14 @@ from routepool.errors import InterruptedTrainingError, RoutepoolError
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
+from routepool.printable import plural
 from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.settings import TrainingConfig
 from routepool.training.averaging import AveragedWeights
 from routepool.training.hooks import EpochReport, Hook, StepReport
 from routepool.training.objective import Examples, Objective
 from routepool.training.optimizer import Optimizer, learning_rate
-from routepool.training.process import StopRequest, kept_buffers, products_in, seed_device, stop_requests
+from routepool.training.process import StopRequest, kept_buffers, seed_device, stop_requests
 
 WORDS_AT_ONCE = 2**13  # whose states a step holds, whatever the length of the texts and the size of the batch
 
@@ -214,7 +215,8 @@ class Trainer:
         ids, mask, targets = (
             torch.from_numpy(array).to(self.device) for array in (batch.ids, batch.mask, self.train.targets[batch.rows])
         )
-        with products_in(self.config.precision, self.device):
+        # In bf16 these are the matrix products of the model; weights, loss and optimiser keep full precision.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
             logits = self.model(ids, mask)
         weights, teacher_logits = (self._rows(of, batch) for of in (self.train.weights, self.train.teacher_logits))
         return self.objective.loss(logits.float(), targets, weights, teacher_logits)
@@ -228,8 +230,9 @@ class Trainer:
         if self.run is not None and (due or stop.is_set()):
             self._checkpoint()
         if stop.is_set():
-            where = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
-            raise InterruptedTrainingError(f"training was stopped after {self.progress.step} steps{where}", stop.number)
+            done = f"training was stopped after {plural(self.progress.step, 'step')}"
+            how = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
+            raise InterruptedTrainingError(f"{done}{how}", stop.number)
 
     def _checkpoint(self) -> None:
         assert self.run is not None

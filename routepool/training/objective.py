@@ -69,14 +69,13 @@ class Objective:
         [1, -1]
         """
         places = {label: place for place, label in enumerate(self.labels)}
-        for of_text in labels:
+        for number, of_text in enumerate(labels, 1):
             for label in of_text or ():
                 if label not in places:
                     raise InputError(f"unknown label {label!r}; the model knows {', '.join(self.labels[:20])}")
+            if not self.multi_label and of_text is not None and len(of_text) != 1:
+                raise InputError(f"text {number} must have one label, got {len(of_text)}; or use multi_label")
         if not self.multi_label:
-            for row, of_text in enumerate(labels):
-                if of_text is not None and len(of_text) != 1:
-                    raise InputError(f"text {row + 1} must have one label, got {len(of_text)}; or use multi_label")
             return np.array([places[one[0]] if one else UNLABELLED for one in labels], dtype=np.int64)
         table = np.zeros((len(labels), len(self.labels)), dtype=np.int64)
         for row, of_text in enumerate(labels):

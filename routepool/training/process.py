@@ -5,12 +5,12 @@ import platform
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from routepool.errors import InputError
+from routepool.errors import InputError, InterruptedTrainingError
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # of malloc.h
 _NEVER = 2**31 - 1
@@ -42,9 +42,23 @@ def seed_device(device: torch.device, number: int) -> None:
         torch.manual_seed(number)
 
 
-def products_in(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """Compute the matrix products of the model in full precision or in bf16; weights, loss and optimiser stay full."""
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+@contextmanager
+def caller_unchanged(threads: int | None = None) -> Iterator[None]:
+    """Around a training in a program: keep its random numbers and torch's threads; Ctrl-C is KeyboardInterrupt.
+
+    Args:
+        threads: of torch in the meantime; None for as many as before.
+    """
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads or before)
+        with torch.random.fork_rng(devices=[]):
+            yield
+    except InterruptedTrainingError as error:
+        # A search of scikit-learn takes any other error for a bad fit and goes on.
+        raise KeyboardInterrupt(str(error)) from error
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

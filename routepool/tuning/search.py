@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,8 @@ import torch
 from routepool.errors import InputError, InterruptedTrainingError, MissingPackageError
 from routepool.files.disk import foreign, replace_file
 from routepool.files.locks import sole_process
-from routepool.runs.record import check_record, check_resumable, refuse_changed
+from routepool.printable import plural
+from routepool.runs.record import RunRecord, check_record, check_resumable, refuse_changed
 from routepool.runs.reporter import Reporter
 from routepool.runs.run import asked_settings, prepare, source_of
 from routepool.runs.sets import Sets, read_sets
@@ -100,10 +102,12 @@ def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, repor
         study.write(folder)
         search = SEARCHES[study.plan.sampler](study.plan, folder / TRIALS_FILE)
         before = ended_trials(search)
-        reporter.say(f"search: {folder}" + (f", {len(before)} trials have ended before" if before else ""))
+        reporter.say(f"search: {folder}" + (f", {plural(len(before), 'trial')} ended before" if before else ""))
         score = "micro F1" if sets.train.multi_label else "accuracy"
         watcher = watch(score, list(study.plan.space), before)
-        trainer = _Trainer(study, sets, watcher)
+        train, base = sets.train, study.base
+        task = Task(train.examples, sets.dev.examples, train.labels, train.multi_label, base.vectors)
+        torch.set_num_threads(base.threads)
         budget = Budget(study.trials, None if minutes is None else 60 * minutes)
 
         def ended(attempt: Attempt, outcome: Outcome) -> None:
@@ -113,7 +117,8 @@ def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, repor
         _keep_best(folder, study, before, score)  # the process may have been killed before it did so
         try:
             with watcher:
-                why = explore(study.plan.space, search, trainer.train, budget, ended=ended)
+                attempt = partial(_attempt, base=base, task=task, watcher=watcher)
+                why = explore(study.plan.space, search, attempt, budget, ended=ended)
         except (KeyboardInterrupt, InterruptedTrainingError) as error:
             raise InterruptedTrainingError(
                 f"stopped; every trial that ended is kept. Go on with: routepool tune --resume {folder}",
@@ -124,30 +129,20 @@ def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, repor
         _conclude(folder, study, ended_trials(search), score, reporter)
 
 
-class _Trainer:
-    """Trains the trials of a study as `routepool train` would train them."""
-
-    def __init__(self, study: Study, sets: Sets, watcher: TrialWatcher) -> None:
-        self.base, self.watcher = study.base, watcher
-        train = sets.train
-        self.task = Task(train.examples, sets.dev.examples, train.labels, train.multi_label, self.base.vectors)
-        torch.set_num_threads(self.base.threads)
-
-    def train(self, attempt: Attempt) -> Outcome:
-        """Train with the settings of a trial; if it diverges or cannot be built, the trial has failed."""
-        watching, start, why = TrialHook(attempt, self.watcher), time.perf_counter(), ""
-        try:
-            fit(self.task, assign(self.base.preset, attempt.settings), hooks=[watching], device=self.base.device)
-            state = FINISHED
-        except HopelessError:
-            state = PRUNED
-        except DivergedError as error:
-            state, why = FAILED, str(error)
-        except InputError as error:
-            refuse_changed(self.base.files)  # if one has, the search ends and not the trial
-            state, why = FAILED, str(error)
-        score = watching.best if state != FAILED else None
-        return Outcome(state=state, score=score, epochs=watching.epochs, seconds=time.perf_counter() - start, why=why)
+def _attempt(attempt: Attempt, *, base: RunRecord, task: Task, watcher: TrialWatcher) -> Outcome:
+    """Train as `routepool train` does; a trial that diverges or cannot be built has failed."""
+    watching, start, state, why = TrialHook(attempt, watcher), time.perf_counter(), FINISHED, ""
+    try:
+        fit(task, assign(base.preset, attempt.settings), hooks=[watching], device=base.device)
+    except HopelessError:
+        state = PRUNED
+    except DivergedError as error:
+        state, why = FAILED, str(error)
+    except InputError as error:
+        refuse_changed(base.files)  # if a file has changed, it is not the trial that has failed
+        state, why = FAILED, str(error)
+    score = watching.best if state != FAILED else None
+    return Outcome(state=state, score=score, epochs=watching.epochs, seconds=time.perf_counter() - start, why=why)
 
 
 class TrialHook(Hook):
@@ -178,9 +173,7 @@ def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str, r
     """Draw what was found and say what to do next."""
     best = best_of(trials)
     if best is None:
-        raise InputError(
-            f"{folder}: no trial was finished, so none is the best; give more time or other values"
-        )
+        raise InputError(f"{folder}: no trial was finished, so none is the best; give more time or other values")
     try:
         for name in DRAWINGS.names():
             picture = io.BytesIO()

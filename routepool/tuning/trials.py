@@ -122,13 +122,8 @@ def best_of(trials: Sequence[Trial]) -> Trial | None:
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Best first; then the pruned ones, then those without a score."""
-    states = (FINISHED, PRUNED)
-
-    def rank(trial: Trial) -> tuple[int, float, int]:
-        place = states.index(trial.state) if trial.state in states else len(states)
-        return place, -(trial.score or 0.0), trial.number
-
-    return sorted(trials, key=rank)
+    places = {FINISHED: 0, PRUNED: 1}
+    return sorted(trials, key=lambda trial: (places.get(trial.state, 2), -(trial.score or 0.0), trial.number))
 
 
 def shown(value: Any) -> str:

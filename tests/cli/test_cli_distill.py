@@ -71,7 +71,7 @@ def test_dev_and_test_texts_are_kept_out(teacher: Path, data: Path, tmp_path: Pa
     told = succeed(
         "distill", teacher, data, "--dev", dev, "--test", test, "--unlabelled", more, "--out", tmp_path / "run", *TINY
     ).out
-    assert f"{more}: 1 new texts without labels" in told
+    assert f"{more}: 1 new text without labels" in told
 
 
 def test_several_teachers_and_no_other_texts(teacher: Path, data: Path, tmp_path: Path) -> None:

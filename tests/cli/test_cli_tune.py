@@ -81,7 +81,7 @@ def test_pictures_are_in_the_folder(name: str, whole: Path) -> None:
 
 def test_the_table_is_best_first_and_the_best_is_marked(whole: Path) -> None:
     told = succeed("tune", "--resume", whole).out.splitlines()
-    assert "search: " + str(whole) + ", 4 trials have ended before" in told
+    assert "search: " + str(whole) + ", 4 trials ended before" in told
     assert "the search has ended: everything has been tried" in told
     head = next(place for place, line in enumerate(told) if line.split()[:2] == ["trial", "learning_rate"])
     rows = [line.split() for line in told[head + 1 : head + 5]]
