@@ -208,7 +208,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """A fitted estimator from a model folder, whoever wrote it.
+        """A fitted estimator from a model folder, also one of the command line.
 
         The labels of a folder are strings; if `save` wrote it, they become whole numbers, floats and booleans again.
         The settings of its training are in `settings`, so that a clone trains alike; only `vectors` must be given

@@ -59,7 +59,7 @@ class RunRecord:
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
-        distillation: what a student learns from beside the data.
+        distillation: what a student learns from besides the data.
     """
 
     id: str
@@ -203,10 +203,8 @@ def versions() -> dict[str, str]:
     """The versions of everything that may change the numbers."""
     found = {"routepool": routepool.__version__, "python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 

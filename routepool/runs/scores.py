@@ -21,12 +21,10 @@ MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 
 def score_sets(predictor: Predictor, sets: Sets, reporter: Reporter) -> dict[str, Evaluation]:
     """Score a new model on dev and test, and say the scores."""
-    scores = {
-        name: scores_of(predictor, data, reporter.note)
-        for name, data in zip(("dev", "test"), sets.all[1:], strict=False)
-    }
-    for name, one in scores.items():
-        reporter.say(f"{name}: {summary(one)}")
+    scores: dict[str, Evaluation] = {}
+    for name, data in zip(("dev", "test"), sets.all[1:], strict=False):
+        scores[name] = scores_of(predictor, data, reporter.note)
+        reporter.say(f"{name}: {summary(scores[name])}")
     return scores
 
 

@@ -15,11 +15,11 @@ from routepool.training import Task, Teacher, check_teachers, teacher_logits
 
 @dataclass(frozen=True)
 class Distillation:
-    """What a student learns from beside its data.
+    """What a student learns from besides its data.
 
     Args:
         teachers: folders of trained models, whose answers are averaged.
-        unlabelled: a file of texts, or a known set for the texts of its training part; None for the data's own alone.
+        unlabelled: a file of texts, or a known set for the texts of its training part; None for those of the data only.
     """
 
     teachers: tuple[str, ...]
@@ -33,9 +33,8 @@ class Distillation:
     def absolute(self) -> "Distillation":
         """The same folders and file, found from any folder."""
         file = self.unlabelled
-        if file is not None and not self.unlabelled_is_named:
-            file = absolute(file)
-        return Distillation(tuple(map(absolute, self.teachers)), file)
+        found = file if file is None or self.unlabelled_is_named else absolute(file)
+        return Distillation(tuple(map(absolute, self.teachers)), found)
 
     def files(self) -> list[tuple[str, Path]]:
         """The role and path of each file; a teacher's manifest holds the hashes of all its files."""

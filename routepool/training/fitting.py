@@ -93,8 +93,8 @@ def fit(
     torch.manual_seed(preset.training.seed)
     new = _new(task, preset) if start is None else _continued(task, preset, start)
     data = _data(task, preset, new)
-    parts = (new.model, data.train, data.dev, data.objective)
-    trainer = Trainer(*parts, preset.training, known=new.known, hooks=hooks, run=run, device=device)
+    learned = (new.model, data.train, data.dev, data.objective)
+    trainer = Trainer(*learned, preset.training, known=new.known, hooks=hooks, run=run, device=device)
     _report_start(hooks, new, data)
     try:
         trainer.fit(checkpoint)

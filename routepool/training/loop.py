@@ -115,8 +115,10 @@ class Trainer:
         """Train to the end, from the beginning or from a checkpoint."""
         if checkpoint is not None:
             self._restore(checkpoint)
+        encoder = self.model.levels[0].encoder
+        states = encoder.keeping_states() if isinstance(encoder, PretrainedEncoder) else nullcontext()
         try:
-            with stop_requests() as stop, kept_buffers(), _states_kept(self.model):
+            with stop_requests() as stop, kept_buffers(), states:
                 while self.progress.epoch < self.config.epochs and self.progress.stale < self.config.patience:
                     self._epoch(stop)
         finally:
@@ -259,11 +261,6 @@ class Trainer:
         with self._judged_weights():
             self.best = parts["best"] or _copy(self.model)
         self.progress = Progress.from_dict(checkpoint.state)
-
-
-def _states_kept(model: Classifier) -> AbstractContextManager[None]:
-    encoder = model.levels[0].encoder
-    return encoder.keeping_states() if isinstance(encoder, PretrainedEncoder) else nullcontext()
 
 
 def _copy(model: Classifier) -> dict[str, Tensor]:

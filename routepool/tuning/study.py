@@ -49,9 +49,8 @@ class Study:
         base = RunRecord.read(folder, BASE_FILE)
         try:
             space = {name: read_domain(plain) for name, plain in values["space"].items()}
-            return cls(
-                base, Plan(space, values["sampler"], values["prune"], base.preset.training.seed), values["trials"]
-            )
+            plan = Plan(space, values["sampler"], values["prune"], base.preset.training.seed)
+            return cls(base, plan, values["trials"])
         except (TypeError, KeyError, AttributeError, InputError) as error:
             raise InputError(f"{path}: it is damaged ({error!s:.200}); begin a new search") from error
 
