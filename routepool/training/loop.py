@@ -133,9 +133,10 @@ class Trainer:
             self.optimizer.embedding.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
         losses: list[float] = []
         examples, start = 0, time.perf_counter()
-        with prefetch(self._batches()) as batches:
+        number = self.bucket.number(schedule.batch_size)
+        with prefetch(self._batches(number)) as batches:
             for batch in batches:
-                losses.append(self._step(batch))
+                losses.append(self._step(batch, number))
                 examples += len(batch.rows)
                 self._checkpoint_between_steps(stop)
         seconds = time.perf_counter() - start
@@ -175,14 +176,14 @@ class Trainer:
             )
         return self.objective.score(logits, self.dev.targets)
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self, number: int) -> Iterator[Batch]:
         epoch, schedule = self.progress.epoch, self.progress.schedule
-        for index in range(self.progress.index, self.bucket.number(schedule.batch_size)):
+        for index in range(self.progress.index, number):
             rows = self.bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
             batch = Batch.of(self.train.encoded, rows, self.depth)
             yield forget_words(batch, self.config.word_dropout, seed=self.config.seed, epoch=epoch, index=index)
 
-    def _step(self, batch: Batch) -> float:
+    def _step(self, batch: Batch, number: int) -> float:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
         key = np.random.SeedSequence((self.config.seed, progress.epoch, progress.index))
@@ -197,7 +198,6 @@ class Trainer:
         with nullcontext() if self.average is None else self.average.following():
             self.optimizer.step(rate)
         self.progress = replace(progress, index=progress.index + 1, step=progress.step + 1)
-        number = self.bucket.number(progress.schedule.batch_size)
         report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
         for hook in self.hooks:
             hook.on_step(report)
@@ -241,7 +241,7 @@ class Trainer:
         at_best = self.progress.index == 0 and self.progress.stale == 0
         tensors = {
             **{f"model/{name}": tensor for name, tensor in self.model.state_dict().items()},
-            # Right after the best epoch these are the same weights; word vectors are most of a checkpoint.
+            # Right after the best epoch these follow from the others; word vectors are most of a checkpoint.
             **{f"best/{name}": tensor for name, tensor in ({} if at_best else self.best).items()},
             **{f"optimizer/{name}": tensor for name, tensor in self.optimizer.tensors().items()},
             **{f"average/{name}": tensor for name, tensor in (self.average.tensors() if self.average else {}).items()},
