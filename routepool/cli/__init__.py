@@ -34,7 +34,7 @@ from routepool.cli import (
 )
 from routepool.cli.options import MultiLabelCommand
 from routepool.cli.plugins import with_plugins
-from routepool.errors import RoutepoolError
+from routepool.errors import InterruptedTrainingError, RoutepoolError
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +97,8 @@ class _Commands(TyperGroup):
         except BrokenPipeError as error:
             _forget_output()
             raise typer.Exit(BROKEN_PIPE) from error
-        except KeyboardInterrupt as error:
-            screen.note("stopped")
+        except (KeyboardInterrupt, InterruptedTrainingError) as error:
+            screen.note(str(error) if isinstance(error, InterruptedTrainingError) else "stopped")
             raise typer.Exit(exit_code(error)) from error
         except (RoutepoolError, OSError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _is_memory(error):
