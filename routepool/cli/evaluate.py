@@ -47,7 +47,7 @@ def evaluate(
     if part not in PARTS:
         raise InputError(f"--part must be one of {', '.join(PARTS)}, got {part!r}")
     # Here and not above: `routepool --help` must not wait for them.
-    from routepool.datasets.remembered import options_for  # noqa: PLC0415
+    from routepool.datasets import options_for  # noqa: PLC0415
     from routepool.runs.scores import scores_of  # noqa: PLC0415
     from routepool.runs.sets import check_labels, load_part  # noqa: PLC0415
     from routepool.scoring.predictor import load  # noqa: PLC0415

@@ -9,8 +9,7 @@ from typing import Any
 from routepool.cli import screen
 from routepool.cli.explain import QuestionOptions
 from routepool.cli.painting import paint
-from routepool.datasets import Dataset, Example
-from routepool.datasets.remembered import options_for
+from routepool.datasets import Dataset, Example, options_for
 from routepool.datasets.sources import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import Audit, CapsuleReport, Subject, audit, report_capsules

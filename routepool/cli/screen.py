@@ -67,7 +67,7 @@ def counted(items: Iterable[T]) -> Iterator[T]:
 
 def list_skipped(data: "Reader | Dataset") -> None:
     """Say which rows were left out."""
-    from routepool.datasets.loading import skipped_lines  # noqa: PLC0415
+    from routepool.datasets import skipped_lines  # noqa: PLC0415
 
     for line in skipped_lines(data):
         note(line)

@@ -1,19 +1,29 @@
-"""CSV and TSV lines -> records: quotes, headers known from data, rows of the wrong width."""
+"""CSV and TSV lines -> records: quotes, detected headers, rows of the wrong width."""
 
 import csv
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
+from statistics import mode
 
-from routepool.datasets.records import FORMATS, KNOWN_NAMES, Flaw, Item, Layout, Record, Table, first_repeated, sampled
-from routepool.datasets.sources import Line, Source
+from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table
+from routepool.datasets.sources import Line, Source, first_of
 from routepool.errors import InputError, listed
 
+TEXT_NAMES = (
+    "text", "texts", "review", "review_text", "reviewtext", "sentence", "content", "comment", "document", "body",
+    "message", "tweet", "utterance", "question", "description", "headline", "title",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "class", "category", "categories", "sentiment", "target", "stars", "rating", "score", "intent",
+    "topic", "polarity", "emotion", "genre", "tag", "tags",
+)  # fmt: skip
+_KNOWN_NAMES = frozenset(TEXT_NAMES + LABEL_NAMES)
 MOST_COLUMNS = 2**14  # as many as a sheet has
 _SHORTEST_LINES = 40  # characters on average; with `longest_row`, this bounds what an unclosed quote can swallow
-_PER_LINE = 50  # characters that are read in the time a line costs, however short
-_MOST_IN_VAIN = 0.8  # of all reading may be for quotes that are not closed: more would never end
+_PER_LINE = 50  # characters that are read in the time that a line takes, however short
+_MOST_IN_VAIN = 0.8  # of all reading may be for quotes that are not closed; with more it would never end
 _SPARE = 2**23  # characters that may be read in vain in any file
 _TOO_LONG = "record too long"
 _NUMBER = re.compile(r"\s*[-+]?[\d.,]+([eE][-+]?\d+)?\s*%?\s*")
@@ -27,10 +37,10 @@ class _Cells(tuple[str, ...]):
 
 
 class _Lines(Iterator[str]):
-    """Lines that remember those of the record in hand, and take them back when it turns out to be broken."""
+    """The lines of a source. Those of the record in hand are kept, and read again if it turns out to be broken."""
 
-    def __init__(self, source: Source, lines: Iterator[Line]) -> None:
-        self._source, self._lines = source, lines
+    def __init__(self, source: Source) -> None:
+        self._source, self._lines = source, source.lines()
         self._returned: deque[Line] = deque()
         self._cost, self._in_vain = 0, 0  # of all reading so far, and of the part that was taken back
         self.longest = source.longest_row
@@ -50,6 +60,15 @@ class _Lines(Iterator[str]):
             raise csv.Error(_TOO_LONG)
         return text
 
+    def peek(self) -> str:
+        """The first line that is not blank, which is read again; empty if there is none."""
+        for text in self:
+            if text.strip():
+                self._returned.append(self.held.pop())
+                return text
+            self.begin()
+        return ""
+
     def begin(self) -> None:
         """Forget the record in hand: the next one begins."""
         self._cost += self.size + _PER_LINE * len(self.held)
@@ -57,7 +76,7 @@ class _Lines(Iterator[str]):
         self.size, self.flaw = 0, None
 
     def take_back(self) -> None:
-        """All lines after the record's first are read again, as records of their own."""
+        """Read all lines after the record's first again, as records of their own."""
         cost = self.size + _PER_LINE * len(self.held)
         self._in_vain += cost - len(self.held[0].text) - _PER_LINE
         if self._in_vain > _SPARE + _MOST_IN_VAIN * (self._cost + cost):
@@ -71,51 +90,52 @@ class _Lines(Iterator[str]):
 @FORMATS.register("csv")
 def read_csv(source: Source, layout: Layout) -> Table:
     """Quoted fields, which may hold newlines; the delimiter is a comma unless the header shows another."""
-    lines = source.lines()
-    first = next((line for line in lines if line.text.strip()), None)
-    if first is None:
-        return Table((), iter(()))
-    delimiter = layout.delimiter or _delimiter(first.text)
-    return _table(source, chain([first], lines), layout, delimiter, quoting=csv.QUOTE_MINIMAL)
+    lines = _Lines(source)
+    delimiter = layout.delimiter or _delimiter(lines.peek())
+    return _table(source, lines, layout, delimiter, quoting=csv.QUOTE_MINIMAL)
 
 
 @FORMATS.register("tsv")
 def read_tsv(source: Source, layout: Layout) -> Table:
     """Tabs and no quoting: a quote is a character like any other. A quoted TSV is read as format csv."""
-    return _table(source, source.lines(), layout, layout.delimiter or "\t", quoting=csv.QUOTE_NONE)
+    return _table(source, _Lines(source), layout, layout.delimiter or "\t", quoting=csv.QUOTE_NONE)
 
 
 def _delimiter(header: str) -> str:
     for delimiter in ",;\t|":
-        if any(cell.strip(' "\r\n').lower() in KNOWN_NAMES for cell in header.split(delimiter, MOST_COLUMNS)):
+        if any(cell.strip(' "\r\n').lower() in _KNOWN_NAMES for cell in header.split(delimiter, MOST_COLUMNS)):
             return delimiter
     return ","
 
 
-def _table(source: Source, lines: Iterator[Line], layout: Layout, delimiter: str, *, quoting: int) -> Table:
-    rows = _rows(_Lines(source, lines), delimiter, quoting)
+def _table(source: Source, lines: _Lines, layout: Layout, delimiter: str, *, quoting: int) -> Table:
+    rows = _rows(lines, delimiter, quoting)
     first = next(rows, None)
     if first is None:
-        return Table((), iter(()))
+        return Table((), [], iter(()))
     if isinstance(first, Flaw):  # it decides the columns, so it cannot be skipped
         raise InputError(f"{source.name}, row {first.row}: {first.reason}")
     if len(first) > MOST_COLUMNS:
         raise InputError(f"{source.name}, row {first.row}: {len(first):,} columns where {MOST_COLUMNS:,} are the most")
-    sample, rows = sampled(rows)
+    sample = first_of(rows)
     header = _is_header(first, [row for row in sample if isinstance(row, _Cells)], layout)
-    names = tuple(cell.strip() or str(place) for place, cell in enumerate(first, 1))
-    if not header:
+    if header:
+        names = tuple(cell.strip() or str(place) for place, cell in enumerate(first, 1))
+        note = f"row {first.row} is the header"
+    else:
         names = tuple(str(place) for place in range(1, len(first) + 1))
-        rows = chain([first], rows)
-    if (twice := first_repeated(names)) is not None:
-        raise InputError(f"{source.name}, row {first.row}: column {twice!r:.80} comes twice in the header; rename one")
-    note = f"row {first.row} is the header" if header else "no header: columns are numbered from 1"
-    records = _records(rows, names, delimiter, header=first if header else None)
-    return Table(names, records, header, note)
+        note = "no header: columns are numbered from 1"
+        sample.insert(0, first)
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"{source.name}, row {first.row}: column {mode(names)!r:.80} comes twice in the header; rename one"
+        )
+    records = _records(chain(sample, rows), names, delimiter, header=first if header else None)
+    return Table(names, list(islice(records, len(sample))), records, header, note)
 
 
 def _rows(lines: _Lines, delimiter: str, quoting: int) -> Iterator[_Cells | Flaw]:
-    # Module-wide in the standard library; raised, never lowered under another user of it. `_Lines` has the real one.
+    # The csv module has one limit for all its users, so it is only ever raised; `_Lines` keeps to the real one.
     csv.field_size_limit(max(csv.field_size_limit(), lines.longest))
     reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     while True:
@@ -150,7 +170,7 @@ def _is_header(first: _Cells, later: Sequence[_Cells], layout: Layout) -> bool:
         return layout.header
     if any(not name.isdigit() for name in layout.named):
         return True
-    if any(cell.strip().lower() in KNOWN_NAMES for cell in first):
+    if any(cell.strip().lower() in _KNOWN_NAMES for cell in first):
         return True
     if len(first) == 1:
         return False  # rather a header predicted as a text than a text lost

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from routepool.arrays import Integers
-from routepool.datasets import Dataset, Example, Kind
+from routepool.datasets import Dataset, Example
+from routepool.datasets.reading import LEFT_OUT
+from routepool.printable import plural
 
 SHOWN = 5  # example rows in a finding
 FEW = 10  # examples below which a class is hardly learnt
@@ -36,8 +38,6 @@ _SUSPECTS = {
     ),
 }  # fmt: skip
 
-_LEFT_OUT: dict[Kind, str] = {"empty": "texts are empty", "repeated-header": "rows repeat the header"}
-
 Severity = Literal["error", "warning", "info"]
 Rows = tuple[tuple[int, ...], ...]
 Groups = dict[str, list[Example]]  # the examples of each different text
@@ -45,7 +45,7 @@ Groups = dict[str, list[Example]]  # the examples of each different text
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know or to mend, how often it occurs, and example rows; rows that belong together in one tuple."""
+    """One thing to know or to mend, how often it occurs, and example rows; those that belong together in one tuple."""
 
     severity: Severity
     kind: str
@@ -71,22 +71,25 @@ class Report:
 
     def to_lines(self) -> list[str]:
         """Plain text, the gravest findings first."""
-        lines = [f"{self.source}: {self.examples} examples, {len(self.labels)} labels"]
+        lines = [f"{self.source}: {plural(self.examples, 'example')}, {plural(len(self.labels), 'label')}"]
         total = sum(self.labels.values())
         lines += [f"  label {name}: {count} ({count / total:.1%})" for name, count in self.labels.items()]
         for name, lengths in (("words", self.words), ("characters", self.characters)):
             lines.append(f"  {name}: " + ", ".join(f"{key} {value:.4g}" for key, value in lengths.items()))
-        return lines + [_line(finding) for finding in self.findings]
+        for finding in self.findings:
+            rows = ", ".join(" = ".join(map(str, group)) for group in finding.rows)
+            lines.append(f"{finding.severity}: {finding.message}" + (f" (rows {rows})" if rows else ""))
+        return lines
 
 
 def check(data: Dataset, *, against: Dataset | None = None) -> Report:
-    r"""Look a data set over, and against a second one for leaks; load both with `on_error="skip"` to see all.
+    r"""Check a data set, and a second one for leaks; load both with `on_error="skip"` to see every finding.
 
     >>> from io import BytesIO
     >>> from routepool.datasets import load_dataset
     >>> data = load_dataset(BytesIO(b"text,label\na good day,1\na good day,0"), format="csv")
     >>> print(check(data).to_lines()[-1])
-    warning: same text, different labels: 1 texts (rows 2 = 3)
+    warning: same text, different labels: 1 text (rows 2 = 3)
     """
     texts = [example.text for example in data.examples]
     first, second = _by_text(data.examples), _by_text(against.examples if against else ())
@@ -102,11 +105,6 @@ def check(data: Dataset, *, against: Dataset | None = None) -> Report:
     )
 
 
-def _line(finding: Finding) -> str:
-    rows = ", ".join(" = ".join(map(str, group)) for group in finding.rows)
-    return f"{finding.severity}: {finding.message}" + (f" (rows {rows})" if rows else "")
-
-
 def _distribution(lengths: Sequence[int]) -> dict[str, float]:
     values = np.asarray(lengths)
     low, median, high, most = (float(value) for value in np.quantile(values, [0, 0.5, 0.95, 1]))
@@ -120,12 +118,12 @@ def _balance(data: Dataset) -> dict[str, int]:
 
 def _skipped(data: Dataset) -> Iterator[Finding]:
     for kind, count in data.skipped_kinds.items():
-        skipped = [item for item in data.skipped if item.kind == kind]
-        rows = tuple((item.row,) for item in skipped[:SHOWN])
-        if kind in _LEFT_OUT:
-            yield Finding("warning", kind, f"{count} {_LEFT_OUT[kind]}; they are left out", count, rows)
+        rows = tuple((item.row,) for item in data.skipped if item.kind == kind)[:SHOWN]
+        if kind in LEFT_OUT:
+            yield Finding("warning", kind, f"{LEFT_OUT[kind]} left out: {count}", count, rows)
         else:
-            message = f"{count} rows could not be read, the first: {skipped[0].reason}"
+            first = next(item.reason for item in data.skipped if item.kind == kind)
+            message = f"{plural(count, 'row')} could not be read, the first: {first}"
             yield Finding("error", kind, message, count, rows)
 
 
@@ -147,16 +145,17 @@ def _labels(data: Dataset) -> Iterator[Finding]:
 
 
 def _texts(data: Dataset) -> Iterator[Finding]:
-    empty = [example.row for example in data.examples if not example.text.strip()]
-    yield from _rows_finding("warning", "empty", "{} texts are empty", empty)
+    empty = [(example.row,) for example in data.examples if not example.text.strip()]
+    yield from _found("warning", "empty", plural(len(empty), "empty text"), empty)
     for kind, (pattern, meaning) in _SUSPECTS.items():
-        rows = [example.row for example in data.examples if pattern.search(example.text)]
-        yield from _rows_finding("warning", kind, "{} texts hold " + meaning, rows)
+        rows = [(example.row,) for example in data.examples if pattern.search(example.text)]
+        yield from _found("warning", kind, f"{plural(len(rows), 'text')} with {meaning}", rows)
 
 
-def _rows_finding(severity: Severity, kind: str, message: str, rows: Sequence[int]) -> Iterator[Finding]:
-    if rows:
-        yield Finding(severity, kind, message.format(len(rows)), len(rows), tuple((row,) for row in rows[:SHOWN]))
+def _found(severity: Severity, kind: str, message: str, groups: Sequence[tuple[int, ...]]) -> Iterator[Finding]:
+    if groups:
+        shown = tuple(group[:SHOWN] for group in groups[:SHOWN])
+        yield Finding(severity, kind, message, len(groups), shown)
 
 
 def _by_text(examples: Sequence[Example]) -> Groups:
@@ -167,37 +166,32 @@ def _by_text(examples: Sequence[Example]) -> Groups:
     return groups
 
 
-def _pairs_finding(severity: Severity, kind: str, message: str, groups: Sequence[Sequence[int]]) -> Iterator[Finding]:
-    if groups:
-        shown = tuple(tuple(group[:SHOWN]) for group in groups[:SHOWN])
-        yield Finding(severity, kind, message.format(len(groups)), len(groups), shown)
-
-
 def _repeats(groups: Groups) -> Iterator[Finding]:
     repeated = [group for group in groups.values() if len(group) > 1]
     conflicts = [group for group in repeated if len({frozenset(example.labels or ()) for example in group}) > 1]
-    yield from _pairs_finding("warning", "duplicate", "exact duplicates: {} texts", [_rows(g) for g in repeated])
-    yield from _pairs_finding(
-        "warning", "conflict", "same text, different labels: {} texts", [_rows(g) for g in conflicts]
-    )
-
-
-def _rows(group: Sequence[Example]) -> list[int]:
-    return [example.row for example in group]
+    for kind, what, found in (
+        ("duplicate", "exact duplicates", repeated),
+        ("conflict", "same text, different labels", conflicts),
+    ):
+        rows = [tuple(example.row for example in group) for group in found]
+        yield from _found("warning", kind, f"{what}: {plural(len(rows), 'text')}", rows)
 
 
 def _unseen(data: Dataset, against: Dataset) -> Iterator[Finding]:
     unseen = [label for label in against.labels if label not in data.labels]
-    if unseen:
-        rows = [example.row for example in against.examples if set(example.labels or ()) & set(unseen)]
-        message = f"{{}} rows of {against.source} have labels that {data.source} lacks: {', '.join(unseen)}"
-        yield from _rows_finding("error", "unseen-label", message, rows)
+    rows = [(example.row,) for example in against.examples if set(example.labels or ()) & set(unseen)]
+    message = (
+        f"{plural(len(rows), 'row')} of {against.source} with labels that {data.source} lacks: {', '.join(unseen)}"
+    )
+    yield from _found("error", "unseen-label", message, rows)
 
 
 def _overlap(first: Groups, second: Groups) -> Iterator[Finding]:
     """Texts of the second file that the first one holds; in each pair of rows the first file's comes first."""
     same = [(first[text][0].row, second[text][0].row) for text in second if text in first]
-    yield from _pairs_finding("error", "overlap", "overlap: {} texts of the second file are in the first", same)
+    yield from _found(
+        "error", "overlap", f"overlap: {plural(len(same), 'text')} of the second file also in the first", same
+    )
 
 
 def _near(first: Groups, second: Groups) -> Iterator[Finding]:
@@ -207,8 +201,9 @@ def _near(first: Groups, second: Groups) -> Iterator[Finding]:
     pairs = near_duplicates(texts)
     within = [(rows[i], rows[j]) for i, j in pairs if j < len(first)]
     across = [(rows[i], rows[j]) for i, j in pairs if i < len(first) <= j]
-    yield from _pairs_finding("info", "near-duplicate", "near duplicates: {} texts", within)
-    yield from _pairs_finding("warning", "near-overlap", "near overlap: {} texts of the second file", across)
+    yield from _found("info", "near-duplicate", f"near duplicates: {plural(len(within), 'text')}", within)
+    message = f"near overlap: {plural(len(across), 'text')} of the second file"
+    yield from _found("warning", "near-overlap", message, across)
 
 
 def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int]]:

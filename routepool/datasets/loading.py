@@ -1,19 +1,18 @@
-"""Examples -> a dataset in memory, with all that a model folder records about its data."""
+"""A file -> a dataset in memory, with all that a model folder records about its data."""
 
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Unpack
 
-from routepool.datasets.reading import Columns, Example, Reader, ReadOptions, Skipped, read
-from routepool.datasets.records import Kind
+from routepool.datasets.reading import read
+from routepool.datasets.records import Columns, Example, Kind, ReadOptions, Skipped
 from routepool.datasets.sources import Source, SourceLike
 from routepool.errors import InputError
 from routepool.files.disk import digest_of
-from routepool.printable import by_row
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
@@ -33,22 +32,13 @@ class Dataset:
     added: tuple[tuple[str, str], ...] = ()  # further files of a set that has several, each with its hash
 
     @property
-    def skipped_count(self) -> int:
-        """Rows left out, of every kind."""
-        return sum(self.skipped_kinds.values())
-
-    @property
     def files(self) -> dict[str, str]:
         """Every file the examples came from, with its SHA-256."""
         return {self.source: self.sha256, **dict(self.added)}
 
     def select(self, indices: Iterable[int]) -> "Dataset":
-        """The same data cut down to some examples; the labels stay, so that class numbers do."""
+        """Some of the examples. The labels stay as they are, so that class numbers do."""
         return replace(self, examples=tuple(self.examples[index] for index in indices))
-
-
-_LISTED = 20  # rows that are listed with their reasons
-_LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 
 
 def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
@@ -64,7 +54,7 @@ def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
     examples = tuple(replace(example, fields={}) for example in reader)
     if not examples:
         first = f"row {reader.skipped[0].row}: {reader.skipped[0].reason}"
-        raise InputError(f"{reader.source}: all {reader.skipped_count} rows were skipped; the first, {first}")
+        raise InputError(f"{reader.source}: all {reader.skipped_kinds.total()} rows were skipped; the first, {first}")
     return Dataset(
         examples=examples,
         labels=natural_order({label for example in examples for label in example.labels or ()}),
@@ -78,7 +68,7 @@ def load_dataset(source: SourceLike, **options: Unpack[ReadOptions]) -> Dataset:
 
 
 def check_trainable(train: Dataset, *dev: Dataset) -> None:
-    """Refuse what no classifier can learn from: one class only, or a dev label that training never shows."""
+    """Refuse data with one class only, and dev data with a label that the training data lack."""
     if len(train.labels) < (1 if train.multi_label else 2):
         raise InputError(
             f"{train.source}, row {train.examples[0].row}: every example is labelled {', '.join(train.labels) or '-'} "
@@ -105,7 +95,7 @@ def natural_order(labels: Iterable[str]) -> tuple[str, ...]:
     if all(_NUMBER.fullmatch(name) for name in names):
         return tuple(sorted(names, key=float))
     pieces = {name: re.split(r"0*([0-9]+)", name) for name in names}
-    # Odd places hold the digits, so that numbers only ever meet numbers: of two, the longer one is the greater.
+    # Odd places hold digits, so that numbers are compared with numbers: the longer of two is the greater.
     return tuple(sorted(names, key=lambda name: [(len(p) * (i % 2), p) for i, p in enumerate(pieces[name])]))
 
 
@@ -123,17 +113,3 @@ class _Named(io.BytesIO):
     """Bytes under the name of the stream they were read from."""
 
     name: str
-
-
-def skipped_lines(data: Dataset | Reader) -> Iterator[str]:
-    """Which rows were left out: how many of each kind, and of those that cannot be read why."""
-    for kind, count in data.skipped_kinds.items():
-        skipped = [one for one in data.skipped if one.kind == kind]
-        if kind in _LEFT_OUT:
-            rows = by_row([one.row for one in skipped], count)
-            yield f"{data.source}: {_LEFT_OUT[kind]} left out: {count} ({rows})"
-            continue
-        yield f"{data.source}: {count} rows skipped"
-        yield from (f"  row {one.row}: {one.reason}" for one in skipped[:_LISTED])
-        if count > _LISTED:
-            yield f"  and {count - _LISTED} more"

@@ -3,86 +3,46 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from routepool.datasets.delimited import LABEL_NAMES, TEXT_NAMES
+from routepool.datasets.lines import LABEL_PREFIX
 from routepool.datasets.records import (
     FORMATS,
-    LABEL_NAMES,
-    LABEL_PREFIX,
-    TEXT_NAMES,
+    Columns,
+    Example,
     Flaw,
     Item,
     Kind,
     Layout,
+    ReadOptions,
     Record,
-    sampled,
+    Skipped,
+    Table,
 )
 from routepool.datasets.sources import FORMAT_OF, LONGEST_ROW, PLAIN, Source, SourceLike, suffix_of
 from routepool.errors import InputError, listed, unknown
+from routepool.printable import by_row, plural
 from routepool.settings.declarations import SEPARATOR
+
+if TYPE_CHECKING:
+    from routepool.datasets.loading import Dataset
 
 LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
 ON_ERROR = ("stop", "skip")
 _STOP = ("stop", "raise")  # the second is its older name, which runs that were stopped have on record
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
-
-
-class ReadOptions(TypedDict, total=False):
-    """How to read a file; everything left out is found out or has the default named here."""
-
-    format: str | None  # csv, tsv, jsonl, fasttext, lines, parquet, tang; else by the file's suffix
-    text_column: str | None  # a name, or a number from 1 where there is no header
-    label_column: str | None
-    header: bool | None  # else seen in the data
-    delimiter: str | None  # else a comma, or what the header shows
-    encoding: str  # utf-8; a byte order mark in the file wins
-    labels: bool  # True; False for prediction
-    multi_label: bool  # False
-    separator: str  # "|", between several labels in one field
-    longest_row: int  # 6,000,000 characters; a longer row is an error, whatever on_error says
-    allow_empty: bool | None  # texts of no words; None: only where no labels are wanted
-    # The first row that cannot be used: stop there, or skip all such rows. None: leave out empty texts and repeated
-    # headers, and stop at any other.
-    on_error: Literal["stop", "skip", "raise"] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A text with its row in the file, its labels (None where none are wanted) and the record it came from.
-
-    A phrase is a labelled part of a sentence of the same set; the setting `phrase_weight` is for these.
-    """
-
-    row: int
-    text: str
-    labels: tuple[str, ...] | None = None
-    fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    is_phrase: bool = False
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns in use, and why these; `header` says whether the file has one."""
-
-    text: str
-    label: str | None
-    why: str
-    header: bool = False
-
-
-class Skipped(NamedTuple):
-    """A row that was left out, and why."""
-
-    row: int
-    reason: str
-    kind: Kind = "unreadable"
+_OWN_COLUMNS = ("lines", "fasttext", "tang")  # formats whose columns are always the same
+LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
+_SAID = 20  # skipped rows that are listed with their reasons
 
 
 class _EmptyError(InputError):
-    """A text of no words where a label is to be learnt from it."""
+    """An empty text where a label is to be learned from it."""
 
 
 def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
@@ -105,26 +65,22 @@ def read(source: SourceLike, **options: Unpack[ReadOptions]) -> "Reader":
 
 
 class Reader(Iterator[Example]):
-    """Examples in the file's order, read once. Rows are skipped or raised as `on_error` says; a damaged file raises."""
+    """Examples in the file's order, read once. `on_error` decides what bad rows do; a damaged file always raises."""
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source.name
         self.skipped: list[Skipped] = []
         self.skipped_kinds: Counter[Kind] = Counter()
         self._options = options
-        asked = {name for key in ("text_column", "label_column") if (name := options.get(key))}
-        self.format = options.get("format") or _format_of(source)
-        layout = Layout(options.get("header"), options.get("delimiter"), frozenset(map(str, asked)))
-        table = FORMATS[self.format](source, layout)
+        asked = {str(name) for key in ("text_column", "label_column") if (name := options.get(key))}
+        layout = Layout(options.get("header"), options.get("delimiter"), frozenset(asked))
+        table = FORMATS[options.get("format") or _format_of(source)](source, layout)
+        if not table.sample:
+            what = "has a header and no rows" if table.header else "is empty"
+            raise InputError(f"{self.source}, row 1: the file {what}; at least one record is wanted")
         self._header = table.header
-        sample, self._items = sampled(table.records)
-        self._refuse_nothing(sample)
-        self.columns = self._choose(table.columns, sample, table.note)
-
-    @property
-    def skipped_count(self) -> int:
-        """Rows left out so far, of every kind."""
-        return self.skipped_kinds.total()
+        self._items = chain(table.sample, table.rest)
+        self.columns = self._choose(table)
 
     def __next__(self) -> Example:
         for item in self._items:
@@ -137,27 +93,23 @@ class Reader(Iterator[Example]):
                 self._handle(item, str(error), "empty" if isinstance(error, _EmptyError) else "unreadable")
         raise StopIteration
 
-    def _refuse_nothing(self, sample: Collection[Item]) -> None:
-        if not sample:
-            what = "has a header and no rows" if self._header else "is empty"
-            raise InputError(f"{self.source}, row 1: the file {what}; at least one record is wanted")
-
-    def _choose(self, names: tuple[str, ...], sample: list[Item], note: str) -> Columns:
-        if not names:  # nothing but flaws
-            self._handle(sample[0], str(getattr(sample[0], "reason", "an object without keys")), final=True)
+    def _choose(self, table: Table) -> Columns:
+        if not table.columns:  # nothing but flaws
+            reason = getattr(table.sample[0], "reason", "an object without keys")
+            self._handle(table.sample[0], reason, final=True)
         options = self._options
         try:
             columns = choose_columns(
-                names,
-                sample,
+                table.columns,
+                table.sample,
                 text=options.get("text_column"),
                 label=options.get("label_column"),
                 want_label=options.get("labels", True),
             )
         except InputError as error:
             raise type(error)(f"{self.source}, row 1: {error}") from error
-        why = f"{columns.why}; {note}" if note else columns.why
-        return Columns(columns.text, columns.label, why, self._header)
+        why = f"{columns.why}; {table.note}" if table.note else columns.why
+        return replace(columns, why=why, header=table.header)
 
     def _handle(self, item: Item, reason: str, kind: Kind = "unreadable", *, final: bool = False) -> None:
         asked = self._options.get("on_error")
@@ -217,7 +169,7 @@ def _as_labels(value: Any, separator: str | None) -> tuple[str, ...]:
 
 
 def _as_label(value: Any) -> str:
-    """Labels are compared as strings, spaces around them dropped; nothing, null and NaN are no label."""
+    """A label as a string without spaces around it; nothing, null and NaN are no label."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):
@@ -227,16 +179,46 @@ def _as_label(value: Any) -> str:
     raise InputError(f"{value!r:.80} as a label, where a string, a number, true or false is wanted")
 
 
+def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) -> ReadOptions:
+    """Options to read a file for a model: the columns it was trained on, unless others are asked for.
+
+    Args:
+        source: the file, or `-`.
+        columns: those of the model; None if it has none.
+        asked: options of `read`; None is not asked.
+
+    >>> options_for("new.csv", {"text": "review", "label": "stars", "header": True}, labels=False, on_error=None)
+    {'labels': False, 'header': True, 'text_column': 'review'}
+    """
+    options = {name: value for name, value in asked.items() if value is not None}
+    if columns and options.get("multi_label"):
+        options.setdefault("separator", columns.get("separator"))
+    if columns and (options.get("format") or _named_format(source)) not in _OWN_COLUMNS:
+        names = [("text_column", "text")] + ([("label_column", "label")] if options.get("labels", True) else [])
+        if not any(name in options for name, _ in names):
+            options["header"] = columns.get("header")
+        for name, key in names:
+            options.setdefault(name, columns.get(key))
+    return cast(ReadOptions, {name: value for name, value in options.items() if value is not None})
+
+
+def _named_format(name: str | Path) -> str | None:
+    """The format that goes with a file's suffix; files of plain lines and of fastText may share one."""
+    suffix = suffix_of(name)
+    return FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else None)
+
+
 def _format_of(source: Source) -> str:
     if not (isinstance(source.file, Path) and source.file.is_file()):
         return "lines"  # standard input or a pipe: read once, so it cannot be looked into first
-    suffix = suffix_of(source.file)
-    if suffix in FORMAT_OF:
-        return FORMAT_OF[suffix]
-    if suffix in PLAIN:
+    name = _named_format(source.file)
+    if name is None:
+        known = ", ".join(FORMATS.names())
+        raise InputError(f"{source.name}: no data format goes with {suffix_of(source.file)!r}; name one of {known}")
+    if name == "lines":
         first = next(source.lines(), None)
         return "fasttext" if first and first.text.lstrip().startswith(LABEL_PREFIX) else "lines"
-    raise InputError(f"{source.name}: no data format goes with {suffix!r}; name one of {', '.join(FORMATS.names())}")
+    return name
 
 
 def choose_columns(
@@ -247,7 +229,7 @@ def choose_columns(
     label: str | None = None,
     want_label: bool = True,
 ) -> Columns:
-    """Settle the columns: those asked for, else by their names, else the longer of two is the text.
+    """Choose the columns: those asked for, else by their names, else the longer of two is the text.
 
     >>> choose_columns(["id", "review", "stars"], []).why
     "text column 'review' and label column 'stars', by their names"
@@ -286,3 +268,17 @@ def _only(names: Sequence[str]) -> str:
     if len(names) != 1:
         raise InputError(f"cannot tell which column is the label; name it: {listed(names) or 'there is no other'}")
     return names[0]
+
+
+def skipped_lines(data: "Dataset | Reader") -> Iterator[str]:
+    """Which rows were left out: how many of each kind, and why some cannot be read."""
+    for kind, count in data.skipped_kinds.items():
+        skipped = [one for one in data.skipped if one.kind == kind]
+        if kind in LEFT_OUT:
+            rows = by_row([one.row for one in skipped], count)
+            yield f"{data.source}: {LEFT_OUT[kind]} left out: {count} ({rows})"
+            continue
+        yield f"{data.source}: {plural(count, 'row')} skipped"
+        yield from (f"  row {one.row}: {one.reason}" for one in skipped[:_SAID])
+        if count > _SAID:
+            yield f"  and {count - _SAID} more"

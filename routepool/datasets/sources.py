@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple, Protocol, TypeVar, cast
 
 from routepool.errors import InputError
 from routepool.files.compression import SwollenError, unpacked
@@ -23,9 +24,11 @@ from routepool.files.compression import SwollenError, unpacked
 SourceLike = str | os.PathLike[str] | IO[bytes]
 
 LONGEST_ROW = 6_000_000  # characters; a million words fit
+# Records from which columns and headers are detected, and their characters: all are in memory at once.
+_SAMPLED, _SAMPLED_CHARACTERS = 100, 2**20
 
 _COMPRESSED = (".gz", ".bz2", ".xz")
-PLAIN = ("", ".txt")  # lines of text, or fastText's format: the first line tells
+PLAIN = ("", ".txt")  # lines of text, or fastText's format, as the first line shows
 FORMAT_OF = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
@@ -43,7 +46,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeError)
-# A byte that does not decode arrives as one of these surrogates, so that it can be laid at its row's door.
+# A byte that does not decode arrives as one of these surrogates, so that the error can name its row.
 _UNDECODED = re.compile("[\0\udc80-\udcff]")
 
 
@@ -66,8 +69,11 @@ class Source:
 
     @classmethod
     def of(cls, source: SourceLike, *, encoding: str = "utf-8", longest_row: int = LONGEST_ROW) -> "Source":
-        """Accept a path, `-` for standard input, or an open binary stream; a path must be a readable file."""
-        _check_encoding(encoding)
+        """Accept the path of a readable file, `-` for standard input, or an open binary stream."""
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding)  # unlike `codecs.lookup` it takes only those for text
+        except (LookupError, ValueError) as error:
+            raise InputError(f"unknown encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from error
         if type(longest_row) is not int or longest_row < 1:
             raise InputError(f"longest_row must be a number of characters, 1 or more, got {longest_row!r}")
         if source == "-":
@@ -78,7 +84,7 @@ class Source:
         return cls(str(getattr(source, "name", "stream")), source, encoding, longest_row)
 
     def lines(self) -> Iterator[Line]:
-        """Yield decoded lines; CR, LF and CRLF each end one. One that is too long is not read to its end."""
+        """Yield decoded lines, each ended by CR, LF or CRLF. A line that is too long is not read to its end."""
         row, most = 0, self.longest_row
         try:
             with self._opened() as stream:
@@ -95,7 +101,7 @@ class Source:
             ) from error
 
     def too_long(self) -> str:
-        """What is wrong with a row that is."""
+        """What is said of a row that is too long."""
         return (
             f"longer than {self.longest_row:,} characters, the longest row that is read; shorten the text, or allow "
             "more: --longest-row N (longest_row=N in Python)"
@@ -163,8 +169,27 @@ class Source:
         )
 
 
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+
+
+def first_of(records: Iterator[S]) -> list[S]:
+    """Take the first records from an iterator, as many as a sample has."""
+    sample, room = [], _SAMPLED_CHARACTERS
+    for record in islice(records, _SAMPLED):
+        sample.append(record)
+        room -= record.size
+        if room < 0:
+            break
+    return sample
+
+
 def suffix_of(name: str | Path) -> str:
-    """The last suffix in lower case, that of a compression apart.
+    """The last suffix in lower case, not counting that of a compression.
 
     >>> suffix_of("reviews.CSV.gz"), suffix_of("reviews"), suffix_of("-")
     ('.csv', '', '')
@@ -174,19 +199,12 @@ def suffix_of(name: str | Path) -> str:
 
 
 def looks_like_data(name: str) -> bool:
-    """Does it end as the name of a data file does?
+    """Whether a name ends as that of a data file does.
 
     >>> looks_like_data("reviews.csv.gz"), looks_like_data("great."), looks_like_data("3.50")
     (True, False, False)
     """
     return name.lower().endswith((*FORMAT_OF, ".txt", *_COMPRESSED))
-
-
-def _check_encoding(encoding: str) -> None:
-    try:
-        io.TextIOWrapper(io.BytesIO(), encoding)  # which knows those for text only, unlike `codecs.lookup`
-    except (LookupError, ValueError) as error:
-        raise InputError(f"unknown encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from error
 
 
 def _check_file(path: Path) -> None:

@@ -1,22 +1,20 @@
-"""One set -> two, held apart by a hash of the text: the same rows every time, whatever their order."""
+"""One set -> two, chosen by a hash of each text: the same rows every time, whatever their order."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
+from typing import NamedTuple
 
 from routepool.datasets.loading import natural_order
-from routepool.datasets.reading import Example
+from routepool.datasets.records import Example
 from routepool.errors import InputError
 
 
-@dataclass(frozen=True)
-class Split:
-    """Indices of the kept and the held-out examples, and the seed that chose them."""
+class Split(NamedTuple):
+    """Indices of the kept and the held-out examples."""
 
     kept: tuple[int, ...]
     held: tuple[int, ...]
-    seed: int
 
 
 def split(examples: Sequence[Example], *, held: float = 0.1, seed: int = 0) -> Split:
@@ -47,7 +45,7 @@ def split(examples: Sequence[Example], *, held: float = 0.1, seed: int = 0) -> S
                 chosen.update(indices)
                 taken.update(labels)
     everything = range(len(examples))
-    return Split(tuple(i for i in everything if i not in chosen), tuple(sorted(chosen)), seed)
+    return Split(tuple(i for i in everything if i not in chosen), tuple(sorted(chosen)))
 
 
 def _by_text(examples: Sequence[Example], seed: int) -> list[tuple[list[int], frozenset[str]]]:
@@ -67,7 +65,7 @@ def _hash(text: str, seed: int) -> bytes:
 
 
 def _quotas(totals: Counter[str], share: float) -> dict[str, int]:
-    """Texts to hold out of each label: their sum is the share of the whole, each within one of its own."""
+    """Texts to hold out of each label: their sum is the share of all texts, and each is within one of its own share."""
     if not 0 < share < 1:
         raise InputError(f"the part held out must be above 0 and below the whole, got a share of {share:g}")
     quotas, seen = {}, 0

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from routepool.datasets import Example, Reader, read
-from routepool.datasets.remembered import options_for
+from routepool.datasets import Example, Reader, options_for, read
 from routepool.errors import InputError
 from routepool.explaining.audits import Audit
 from routepool.explaining.capsules import CapsuleReport

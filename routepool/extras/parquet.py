@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from statistics import mode
 from typing import Any
 
 import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from pyarrow import parquet, types
 
-from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table, first_repeated
-from routepool.datasets.sources import Source
+from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table
+from routepool.datasets.sources import Source, first_of
 from routepool.errors import InputError
 from routepool.files.compression import SwollenError, check_swelling
 
@@ -28,9 +29,10 @@ def read_parquet(source: Source, layout: Layout) -> Table:
         raise InputError(f"{source.name}, row 1: {error}") from error
     except (*_DAMAGE, UnicodeError) as error:
         raise InputError(f"{source.name}, row 1: not a whole Parquet file ({error}); write or copy it again") from error
-    if (twice := first_repeated(names)) is not None:
-        raise InputError(f"{source.name}, row 1: column {twice!r:.80} comes twice; rename one")
-    return Table(names, _records(source, file, rows))
+    if len(set(names)) < len(names):
+        raise InputError(f"{source.name}, row 1: column {mode(names)!r:.80} comes twice; rename one")
+    records = _records(source, file, rows)
+    return Table(names, first_of(records), records)
 
 
 def _rows_at_once(metadata: parquet.FileMetaData) -> int:

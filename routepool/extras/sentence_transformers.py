@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from routepool.errors import InputError, MissingPackageError
 from routepool.model import construct
-from routepool.persistence.tensors import check_tensors, parse
+from routepool.persistence.folder import check_tensors, parse
 from routepool.settings import AGGREGATORS
 
 try:

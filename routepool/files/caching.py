@@ -1,7 +1,7 @@
-"""What can be made again, kept in the cache folder: a file is named by the digest of its content, so damage shows.
+"""The cache folder: files are named by the digest of their content, so that damage is noticed.
 
-The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. What is kept there is found by a key; a file that no longer
-has the content it was written with costs a warning and is made again.
+The folder is `$ROUTEPOOL_CACHE`, else `~/.cache/routepool`. Files are found by a key; a damaged one is made again, with
+a warning.
 """
 
 import logging
@@ -21,13 +21,13 @@ _NAME = re.compile(r"\.([0-9a-f]{64})\.safetensors")
 
 
 def default_folder() -> Path:
-    """Where things are kept if no other folder is named."""
+    """The cache folder, unless another one is named."""
     chosen = os.environ.get(ENVIRONMENT)
     return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "routepool"
 
 
 def find(folder: Path, key: str) -> Path | None:
-    """The whole file kept under a key; one that was damaged is removed.
+    """The file kept under a key; a damaged one is removed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

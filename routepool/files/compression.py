@@ -1,7 +1,7 @@
-"""Compressed files read without trust: a small file that swells without end is refused, before it fills the memory.
+"""Compressed files, read without trust: a small file that swells without end is refused before it fills the memory.
 
-Honest text is packed to a third or a tenth of its size; by gzip, one row of ten letters again and again to a 516th.
-What swells to more than 600 times its size is refused once a megabyte has come out: whoever trusts it can unpack it.
+Text is usually packed to between a third and a tenth of its size; gzip packs one row of ten letters, repeated, to a
+516th. A file that swells more than 600 times is refused once a megabyte has come out; it can be unpacked by hand.
 """
 
 import io
@@ -16,14 +16,14 @@ _BUFFER, _PIECE, _IN_PIECES = 2**16, 4, 2**12
 
 
 class SwollenError(InputError):
-    """More came out of a compressed file than an honest one holds; the caller adds the file and the place."""
+    """A compressed file swells more than an honest one; the caller adds the file and the place."""
 
 
 class _Counted:
-    """A stream whose bytes are counted as they are read.
+    """A stream that counts the bytes read from it.
 
-    A decompressor reads ahead, and a few bytes may swell to millions: the first ones are handed out in small pieces, so
-    that what is counted is what was needed.
+    A decompressor reads ahead, and a few bytes may swell to millions. So the first bytes are handed out in small
+    pieces: then no more are counted than were needed.
     """
 
     def __init__(self, stream: IO[bytes]) -> None:
@@ -37,7 +37,7 @@ class _Counted:
 
 
 class _Bounded(io.RawIOBase):
-    """Unpacked bytes, as long as they are not too many for those they came from."""
+    """Unpacked bytes; too many for the packed ones raise."""
 
     def __init__(self, unpacked: io.BufferedIOBase, packed: _Counted) -> None:
         self._unpacked, self._packed = unpacked, packed
@@ -47,7 +47,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        content = self._unpacked.read1(len(buffer))  # and not `read`, which loses what comes before damage
+        content = self._unpacked.read1(len(buffer))  # `read` would lose what comes before damage
         self._size += len(content)
         if self._size > ALWAYS:
             check_swelling(self._size, self._packed.size)
@@ -56,7 +56,7 @@ class _Bounded(io.RawIOBase):
 
 
 def unpacked(stream: IO[bytes], decompress: Callable[[IO[bytes]], Any]) -> io.BufferedReader:
-    """What `decompress`, such as `gzip.open`, makes of a stream.
+    """Unpack a stream by `decompress`, such as `gzip.open`.
 
     >>> import gzip
     >>> unpacked(io.BytesIO(gzip.compress(b"a fine day")), gzip.open).read()
@@ -70,6 +70,6 @@ def unpacked(stream: IO[bytes], decompress: Callable[[IO[bytes]], Any]) -> io.Bu
 
 
 def check_swelling(size: int, packed_size: int) -> None:
-    """Refuse a number of unpacked bytes that no honest file has."""
+    """Raise if a file swells more than an honest one."""
     if size > max(ALWAYS, RATIO * packed_size):
         raise SwollenError(f"it swells more than {RATIO} times; if that is right, store it uncompressed")

@@ -1,4 +1,4 @@
-"""Files that reach the disk whole or fail in one sentence, and reading that trusts nothing it finds."""
+"""Files that are written whole or fail with one sentence, and reading that trusts nothing."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from routepool.errors import InputError
 
 @contextmanager
 def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """A file that gets its name when it is complete; whatever has that name stays until then, and on an error.
+    """Write a file that gets its name when it is complete; an older file of that name stays until then.
 
     Args:
-        path: in a folder that is there.
-        sync: through to the disk; False for what shows its damage and can be computed again.
+        path: in an existing folder.
+        sync: wait for the disk; False for files that can be made again and whose damage is noticed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -27,7 +27,7 @@ def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     ...     [(path.name, path.read_bytes()) for path in Path(folder).iterdir()]
     [('a', b'content')]
     """
-    # A name of its own: processes and threads that write the same file do not meet.
+    # A name of its own, so that processes and threads may write the same file at once.
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         with fresh_file(part, sync=sync) as file:
@@ -39,7 +39,7 @@ def whole(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def fresh_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """A file that must not exist, so that nothing is written through a link; when it is closed it is on the disk."""
+    """Write a file that must not exist, so that nothing is written through a link, through to the disk."""
     with path.open("xb") as file:
         yield file
         if sync:
@@ -48,7 +48,7 @@ def fresh_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in its place, whole or not at all, whatever was there before."""
+    """Write or replace a file, whole or not at all."""
     with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole(path) as file:
@@ -57,7 +57,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut, where the system knows how."""
+    """Make the names in a folder survive a power cut, where the system can."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -68,7 +68,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turn a full disk, a read-only folder and the like into one sentence."""
+    """Report a full disk, a read-only folder and the like in one sentence."""
     try:
         yield
     except OSError as error:
@@ -79,7 +79,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def foreign(path: Path, otherwise: str) -> InputError:
-    """The error for a file in the way that is not known to be ours."""
+    """The error for a file in the way that routepool may not have written."""
     return InputError(
         f"{path}: routepool did not write it, or {otherwise}; move it away or choose another folder, it is not replaced"
     )

@@ -1,6 +1,6 @@
-"""The header of a safetensors file: which arrays follow it, of what type and shape; written and read within bounds.
+"""The header of a safetensors file, written and read within bounds: which arrays follow it, of what type and shape.
 
-The package's own writers want all arrays in memory, or copy them there; here they follow the header one by one.
+The package's own writers need all arrays in memory; here they may follow the header one by one.
 """
 
 import json
@@ -15,7 +15,7 @@ from routepool.errors import InputError
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "C64": 8, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _LENGTH = struct.Struct("<Q")
 _MOST = 2**22  # bytes: forty thousand arrays
-_LARGEST, _MOST_AXES = 2**59, 64  # numbers of an array: the bytes of more have no 64-bit number
+_LARGEST, _MOST_AXES = 2**59, 64  # numbers of an array: the bytes of more do not fit a 64-bit number
 _UNREADABLE = (OSError, struct.error, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
@@ -31,7 +31,7 @@ def header_of(arrays: Mapping[str, Promise], *, length: int = 0) -> bytes:
 
     Args:
         arrays: what follows.
-        length: that the header has at least, where it is written again once all shapes are known.
+        length: the least length of the header, for one that is written again once all shapes are known.
 
     >>> header_of({"row": Promise("F32", (1, 2))})[8:].rstrip()
     b'{"row": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]}}'
@@ -46,7 +46,7 @@ def header_of(arrays: Mapping[str, Promise], *, length: int = 0) -> bytes:
 
 
 def read_header(path: Path) -> dict[str, Promise]:
-    """What the header of a file promises; the file must be as long as it says."""
+    """Read the header of a file, which must be as long as the header says."""
     try:
         with path.open("rb") as file:
             (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
@@ -63,7 +63,7 @@ def read_header(path: Path) -> dict[str, Promise]:
 
 
 def unreadable(path: Path, error: Exception) -> InputError:
-    """The error for what is no safetensors file."""
+    """The error for a file that is no safetensors file."""
     return InputError(f"{path}: wanted safetensors, got something else ({error!r:.200}); copy it again")
 
 

@@ -1,4 +1,4 @@
-"""One process at a time in a folder: the system lets go of the lock when the process ends, however it ends."""
+"""One process at a time in a folder; the system releases the lock when the process ends, however it ends."""
 
 import errno
 import logging
@@ -26,11 +26,11 @@ _FAR = 2**30  # a byte that is never written: Windows lets nobody read the one t
 
 @contextmanager
 def sole_process(folder: Path, doing: str) -> Iterator[None]:
-    """Keep other processes out of a folder, which is made if missing, and removed again if nothing is left in it.
+    """Keep other processes out of a folder, which is made if missing, and then removed again if it ends up empty.
 
     Args:
         folder: any; the lock is a file in it that holds the number of the process.
-        doing: what the process does, for the error of those who are kept out.
+        doing: what the process does, for the error in other processes.
     """
     is_new = not folder.exists()
     with writing(folder):
@@ -48,7 +48,7 @@ def sole_process(folder: Path, doing: str) -> Iterator[None]:
 def _locked(folder: Path, doing: str) -> BinaryIO:
     path = folder / LOCK_FILE
     while True:
-        # Never through a link: what it leads to would be written over.
+        # Never through a link: its target would be written over.
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         file = os.fdopen(handle, "r+b", buffering=0)
         if not _lock(file):
@@ -58,7 +58,7 @@ def _locked(folder: Path, doing: str) -> BinaryIO:
             raise InputError(f"{folder}: another process is {doing} here{number}; wait for it or stop it")
         if _is_there(file, path):
             break
-        file.close()  # the one who held it before has removed it
+        file.close()  # the process that held the lock before has removed the file
     file.truncate(0)
     file.write(b"%d\n" % os.getpid())
     return file
@@ -88,7 +88,7 @@ def _is_there(file: BinaryIO, path: Path) -> bool:
 
 
 def _release(file: BinaryIO, path: Path) -> None:
-    if sys.platform == "win32":  # which removes no open file; whoever is quicker now keeps it
+    if sys.platform == "win32":  # removes no open file; a process that opens it now may keep it
         file.close()
     with suppress(OSError):
         path.unlink()

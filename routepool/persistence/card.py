@@ -35,25 +35,26 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def render(saved: SavedModel, card: Mapping[str, Any]) -> str:
-    """The card in Markdown, with the front matter that model hubs read.
+    """Write the card in Markdown, with the front matter that model hubs read.
 
     Args:
         saved: gives labels and settings.
-        card: any of these fields; those missing are left out.
+        card: any of these fields.
             title: one line.
             data: set -> facts, `{"train": {"file": "reviews.csv", "examples": 900, "sha256": "..."}}`.
             versions: package -> version.
             scores: a list of `{"set": "dev", "score": "accuracy", "value": 0.84, "low": 0.81, "high": 0.87}`.
             calibration: quantity -> number.
             confusion: a row of counts for each true label.
-            limits: sentences on what the model cannot do, beside those that hold for every model.
-            datasets: names that hubs know the data by.
+            limits: sentences on what the model cannot do, besides those that hold for every model.
+            datasets: names of the data on hubs.
             language: a code, or several.
-            license: of the model; none is given unless you do.
+            license: of the model.
     """
     for name in card:
         if name not in FIELDS:
             raise unknown("field of the card", name, FIELDS)
+    groups = {"model": saved.model_config, "text": saved.tokenizer.config, "training": saved.training}
     confusion = card.get("confusion") if len(saved.labels) <= _MOST_CONFUSED else None
     return _front_matter(saved, card) + _template().render(
         {
@@ -62,7 +63,7 @@ def render(saved: SavedModel, card: Mapping[str, Any]) -> str:
             "columns": list(dict.fromkeys(key for facts in card.get("data", {}).values() for key in facts)),
             "labels": saved.labels[:_MOST_LABELS],
             "hidden_labels": max(0, len(saved.labels) - _MOST_LABELS),
-            "settings": _settings(saved),
+            "settings": {name: group.to_dict() for name, group in groups.items() if group is not None},
             "saved": saved,
             "title": card.get("title") or TITLE,
         }
@@ -70,21 +71,16 @@ def render(saved: SavedModel, card: Mapping[str, Any]) -> str:
 
 
 def remembered(saved: SavedModel) -> dict[str, Any]:
-    """The fields that a model's first card was written from, if it keeps them."""
+    """The fields from which the model's first card was written, if the model keeps them."""
     kept = saved.provenance.get("card")
     return {name: kept[name] for name in FIELDS if name in kept} if isinstance(kept, Mapping) else {}
 
 
 @cache
 def _template() -> jinja2.Template:
-    # finalize sees every value the template prints: none can be forgotten.
+    # finalize is given every value that the template prints, so none is left as it is.
     environment = jinja2.Environment(finalize=_text, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     return environment.from_string(files(__package__).joinpath("card.md.jinja").read_text("utf-8"))
-
-
-def _settings(saved: SavedModel) -> dict[str, Mapping[str, Any]]:
-    groups = {"model": saved.model_config, "text": saved.tokenizer.config, "training": saved.training}
-    return {name: group.to_dict() for name, group in groups.items() if group is not None}
 
 
 def _text(value: Any) -> str:
@@ -114,7 +110,8 @@ def brief(value: object) -> str:
 
 
 def _front_matter(saved: SavedModel, card: Mapping[str, Any]) -> str:
-    """The lines above a card, fences included; what is not known is left out."""
+    """The YAML above a card, fences included; what is not known is left out."""
+    language = saved.tokenizer.config.language
     scores = [row for row in card.get("scores") or () if _is_number(row.get("value"))]
     named = card.get("datasets") or []
     datasets = [named] if isinstance(named, str) else list(named)
@@ -124,7 +121,8 @@ def _front_matter(saved: SavedModel, card: Mapping[str, Any]) -> str:
         "library_name": "routepool",
         "pipeline_tag": TASK,
         "tags": [TASK, *routing],
-        "language": card.get("language") or _language(saved),
+        # The language of the text settings only if it was chosen.
+        "language": card.get("language") or (language if language != TextConfig().language else None),
         "license": card.get("license"),
         "datasets": datasets,
         "metrics": list(dict.fromkeys(_metric(row) for row in scores)),
@@ -151,7 +149,6 @@ def _results(card: Mapping[str, Any], datasets: Sequence[str], scores: Sequence[
 
 
 def _dataset(card: Mapping[str, Any], datasets: Sequence[str], split: str) -> dict[str, str]:
-    """A hub's name of the data if there is one, else that of the file."""
     if datasets:
         return {"type": datasets[0], "name": datasets[0]}
     name = brief(card.get("data", {}).get(split, {}).get("file", "")) or "not named"
@@ -159,15 +156,8 @@ def _dataset(card: Mapping[str, Any], datasets: Sequence[str], split: str) -> di
 
 
 def _metric(row: Mapping[str, Any]) -> str:
-    """The name that hubs know a score by: both forms of F1 are f1."""
     name = str(row["score"])
-    return "f1" if name.endswith("F1") else name
-
-
-def _language(saved: SavedModel) -> str | None:
-    """The language that was asked for; the usual one may only have been left as it was."""
-    language = saved.tokenizer.config.language
-    return None if language == TextConfig().language else language
+    return "f1" if name.endswith("F1") else name  # on hubs both forms of F1 have this name
 
 
 def _is_number(value: Any) -> bool:

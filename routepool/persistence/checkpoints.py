@@ -1,4 +1,4 @@
-"""Checkpoints: each a new folder that appears complete or not at all, so the one before is there until it does."""
+"""Checkpoints: each is a new folder that appears complete or not at all; the one before stays until then."""
 
 import logging
 import re
@@ -13,9 +13,8 @@ from torch import Tensor
 from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.files.disk import parse_json, sync_folder, to_json, writing
-from routepool.persistence.folder import Folder, read_entry, read_manifest, temporary
-from routepool.persistence.saving import write_files
-from routepool.persistence.tensors import parse, stream
+from routepool.persistence.folder import Folder, parse, read_entry, read_manifest, temporary
+from routepool.persistence.saving import stream, write_files
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +33,12 @@ class Checkpoint:
 
 
 def write_checkpoint(run: Folder, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> Path:
-    """Write RUN/checkpoints/NUMBER-step-STEP and remove what killed writes left there.
+    """Write RUN/checkpoints/NUMBER-step-STEP, and remove what interrupted writes left there.
 
     Args:
         run: the model folder.
         tensors: of any type and device; two names may share one tensor.
-        state: anything JSON can hold, infinities included; its "step", if any, becomes part of the name.
+        state: anything JSON can hold, infinities included; its "step", if any, becomes a part of the name.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as run:
@@ -52,7 +51,9 @@ def write_checkpoint(run: Folder, tensors: Mapping[str, Tensor], state: Mapping[
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / _new_name(folder, state)
-        _remove_temporary(folder)
+        for left in folder.iterdir():
+            if _TEMPORARY.fullmatch(left.name):
+                shutil.rmtree(left)
         part = temporary(path)
         try:
             part.mkdir()
@@ -67,7 +68,7 @@ def write_checkpoint(run: Folder, tensors: Mapping[str, Tensor], state: Mapping[
 
 
 def latest_checkpoint(run: Folder) -> Checkpoint | None:
-    """The newest checkpoint that is whole; one that is not costs a warning and the one before is taken."""
+    """The newest undamaged checkpoint; for a damaged one it warns and takes the one before."""
     for path in reversed(_finished(Path(run) / CHECKPOINTS)):
         try:
             return _read(path)
@@ -87,7 +88,7 @@ def prune(run: Folder, *, keep: int = 2) -> None:
 
 
 def _read(path: Path) -> Checkpoint:
-    entries = {entry.name: entry for entry in read_manifest(path, (STATE, TENSORS))}
+    entries = read_manifest(path, (STATE, TENSORS))
     state = parse_json(*read_entry(path, entries[STATE]))
     return Checkpoint(path, parse(*read_entry(path, entries[TENSORS])), state)
 
@@ -108,9 +109,3 @@ def _finished(folder: Path) -> list[Path]:
     except OSError as error:
         raise InputError(f"{folder}: wanted a folder of checkpoints, got {error.strerror}; correct the path") from error
     return sorted(paths, key=lambda path: int(path.name.split("-")[0]))
-
-
-def _remove_temporary(folder: Path) -> None:
-    for path in folder.iterdir():
-        if _TEMPORARY.fullmatch(path.name):
-            shutil.rmtree(path)

@@ -1,7 +1,4 @@
-"""What a model folder holds: config.json is the part of it that is neither words nor weights, and tells what to build.
-
-Nothing is built before its size is known to be that of the weights.
-"""
+"""What a model folder holds: config.json, its part that is neither words nor weights, as checked values."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,15 +11,14 @@ from torch import Tensor
 from routepool.checks import check_calibration
 from routepool.errors import InputError, MissingPackageError, RoutepoolError, UnknownNameError, unknown
 from routepool.model import Classifier
-from routepool.persistence.tensors import check_tensors
 from routepool.settings import ModelConfig, TrainingConfig, plugins_of
-from routepool.text import TextReader, Tokenizer
+from routepool.text import TextReader
 
 Values = dict[str, Any]
 Tensors = Mapping[str, Tensor]
 
 FORMAT_VERSION = 1  # of model folders and checkpoints
-TABLE, BIAS = "levels.0.embedding.weight", "head.output.bias"  # a row for each word, a number for each label
+_TABLE = "levels.0.embedding.weight"  # a row for each word
 _FEWEST = 2  # words: that of padding and the unknown one
 _NEVER_TOO_LARGE = 1000  # for a setting, however few weights the model has
 # Version -> what turns its config.json into one of the next version; tests/fixtures has a folder of each.
@@ -31,7 +27,7 @@ MIGRATIONS: dict[int, Callable[[Values], Values]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """The plain values of a model folder, checked.
+    """The checked values of a model folder.
 
     >>> Description(model_config=ModelConfig(), labels=("good", "good"))
     Traceback (most recent call last):
@@ -84,37 +80,22 @@ class Description:
         return cls(**values)
 
     def blank(self, tensors: Tensors) -> Classifier:
-        """A model so described that takes no memory; settings out of proportion to its weights are refused.
+        """Build the model without memory; settings out of proportion to its weights are refused.
 
         Args:
-            tensors: of the model, their values do not matter; they tell how many words there are.
+            tensors: the weights. Only their shapes matter, which give the number of words.
         """
         weights = sum(tensor.numel() for tensor in tensors.values())
-        most = max(_NEVER_TOO_LARGE, weights)
-        largest = _largest(self.model_config.to_dict())
-        if largest > most:
+        largest = _largest(vars(self.model_config))
+        if largest > max(_NEVER_TOO_LARGE, weights):
             raise InputError(f"the settings must fit a model of {weights} weights, got a size of {largest}")
-        table = tensors.get(TABLE)  # a pre-trained encoder has its own, of a size that its settings give
+        table = tensors.get(_TABLE)  # a pre-trained encoder has its own, of a size that its settings give
         words = _FEWEST if table is None or not table.ndim else max(_FEWEST, len(table))
         with torch.device("meta"):  # shapes only
-            return self._build(words)
+            return self.build(words)
 
-    def check_weights(self, model: Classifier, tensors: Tensors) -> None:
-        """Refuse tensors that are not those of the model."""
-        source = f"for the settings and {len(self.labels)} labels of config.json"
-        check_tensors(tensors, model.state_dict(), source=source)
-
-    def filled(self, model: Classifier, tensors: Tensors, tokenizer: TextReader) -> "SavedModel":
-        """The blank model with these weights, checked."""
-        self.check_weights(model, tensors)
-        if any(name not in tensors for name, _ in model.named_buffers()):
-            with torch.random.fork_rng(devices=[]):  # loading must not disturb the user's random numbers
-                model = self._build(model.rows)  # a registered class computes a table that it does not save
-        model.load_state_dict(tensors, assign=True)
-        plain = {item.name: getattr(self, item.name) for item in fields(Description)}
-        return SavedModel(classifier=model.eval(), tokenizer=tokenizer, **plain)
-
-    def _build(self, words: int) -> Classifier:
+    def build(self, words: int) -> Classifier:
+        """Build the model, untrained, for so many words."""
         try:
             # float: a saved model does not depend on torch's default type.
             return Classifier.build(self.model_config, vocabulary_size=words, classes=len(self.labels)).float()
@@ -134,36 +115,23 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SavedModel(Description):
-    """All that is needed to predict with a model, and what is known of how it was made.
+    """All that is needed to predict with a model, and how it was made.
 
     Args:
         classifier: built from `model_config`, with a row for each word and a logit for each label.
         tokenizer: text -> ids.
         model_config: the shape of the model.
         labels: names of the classes, in the order of the logits.
-        multi_label: a text can have any number of labels.
+        multi_label: a text may have any number of labels.
         temperature: divides the logits, so that probabilities are calibrated.
         thresholds: with `multi_label`, the probability from which each label is given.
-        columns: where text and labels stood in the training data, for reading more of it.
+        columns: where text and labels stood in the training data, for reading more such data.
         training: how the model was trained.
         provenance: anything JSON can hold: data and its hash, versions, scores, seed.
     """
 
     classifier: Classifier
     tokenizer: TextReader
-
-    def check(self, tensors: Tensors) -> None:
-        """Refuse to save what could not be loaded: weights of another model, or a tokenizer of other words.
-
-        Each word has a row; of pieces there may be fewer.
-        """
-        model = self.blank(tensors)
-        self.check_weights(model, tensors)
-        words = len(self.tokenizer.words)
-        if words > model.rows or (isinstance(self.tokenizer, Tokenizer) and words < model.rows):
-            raise InputError(
-                f"the model must have a row for each of the {words} words of its tokenizer, got {model.rows}"
-            )
 
 
 def _check(name: str, wanted: str, value: Any, right: object) -> None:

@@ -6,6 +6,7 @@ built. manifest.json also holds a digest of its own list.
 
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -13,21 +14,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load
+from torch import Tensor
+
 from routepool.errors import InputError
 from routepool.files.disk import digest_of, parse_json, read_file, read_json, reason_of
+from routepool.files.headers import read_header, unreadable
 from routepool.model import Classifier
-from routepool.persistence.description import BIAS, FORMAT_VERSION, Description, SavedModel
-from routepool.persistence.tensors import parse, promised
+from routepool.persistence.description import FORMAT_VERSION, Description, SavedModel
 from routepool.text import read_tokenizer
 
 CONFIG, TOKENIZER, WEIGHTS = NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 CARD, MANIFEST = "README.md", "manifest.json"
+SOURCE = "for the settings and labels of config.json"  # of the tensors, in messages
+_BIAS = "head.output.bias"  # a number for each label
 # Bytes that a file may have beyond what its labels or words account for, and for each of these.
 _LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
-_OF_A_MANIFEST = 100_000  # bytes: it has a line or four for each of three files
+OF_A_MANIFEST = 100_000  # bytes: it has a line or four for each of three files
 _SHA256 = re.compile("[0-9a-f]{64}")
+_DAMAGE = (SafetensorError, KeyError, ValueError, TypeError, RuntimeError, AssertionError)
+TYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "C64": torch.complex64,
+    "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool,
+}  # fmt: skip
 
 Folder = str | os.PathLike[str]
+Tensors = Mapping[str, Tensor]
 
 
 class Entry(NamedTuple):
@@ -56,7 +70,7 @@ def load_model(folder: Folder) -> SavedModel:
     """
     folder = Path(folder)
     _check_finished(folder)
-    entries = {entry.name: entry for entry in read_manifest(folder, NEEDED)}
+    entries = read_manifest(folder, NEEDED)
     description, model = _read_shape(folder, entries)
     check_size(folder / TOKENIZER, entries[TOKENIZER].size, words=model.rows)
     path, content = read_entry(folder, entries[TOKENIZER])
@@ -65,14 +79,16 @@ def load_model(folder: Folder) -> SavedModel:
     path, content = read_entry(folder, entries[WEIGHTS])
     tensors = parse(path, content)
     with _naming(path):
-        return description.filled(model, tensors, tokenizer)
+        classifier = _filled(description, model, tensors)
+    return SavedModel(classifier=classifier, tokenizer=tokenizer, **vars(description))
 
 
 def _read_shape(folder: Path, entries: Mapping[str, Entry]) -> tuple[Description, Classifier]:
-    """The settings and a model without memory, which the weights are promised to fit."""
+    """The settings, and a model without memory that the weights, by their header, will fit."""
     weights = _place_of(folder, entries[WEIGHTS])
-    tensors = promised(weights)
-    labels = sum(tensor.numel() for name, tensor in tensors.items() if name == BIAS)
+    header = read_header(weights).items()
+    tensors = {name: torch.empty(tuple(shape), dtype=TYPES[kind], device="meta") for name, (kind, shape) in header}
+    labels = tensors[_BIAS].numel() if _BIAS in tensors else 0
     check_size(folder / CONFIG, entries[CONFIG].size, labels=labels)
     path, content = read_entry(folder, entries[CONFIG])
     values = parse_json(path, content)
@@ -81,13 +97,59 @@ def _read_shape(folder: Path, entries: Mapping[str, Entry]) -> tuple[Description
         description = Description.from_config(values)
         model = description.blank(tensors)
     with _naming(weights):
-        description.check_weights(model, tensors)
+        check_tensors(tensors, model.state_dict(), source=SOURCE)
     return description, model
+
+
+def _filled(description: Description, model: Classifier, tensors: Tensors) -> Classifier:
+    """The blank model with these weights, checked."""
+    check_tensors(tensors, model.state_dict(), source=SOURCE)
+    if any(name not in tensors for name, _ in model.named_buffers()):
+        with torch.random.fork_rng(devices=[]):  # loading must not disturb the user's random numbers
+            model = description.build(model.rows)  # a registered class computes a table that it does not save
+    model.load_state_dict(tensors, assign=True)
+    return model.eval()
+
+
+def check_tensors(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], *, source: str) -> None:
+    """Refuse tensors whose names, shapes or types are not those of the model, and NaN and infinity.
+
+    Args:
+        tensors: what came.
+        wanted: tensors of the right shapes and types; their values do not matter.
+        source: what the model was built from, for the message.
+    """
+    missing, extra = sorted(wanted.keys() - tensors.keys()), sorted(tensors.keys() - wanted.keys())
+    if missing or extra:
+        kind, names = ("lacks", missing) if missing else ("has also", extra)
+        raise InputError(f"wanted the {len(wanted)} tensors {source}, but it {kind} {', '.join(names):.200}")
+    for name, model in wanted.items():
+        tensor = tensors[name]
+        came, right = (f"{tuple(one.shape)} {one.dtype}" for one in (tensor, model))
+        if came != right:
+            raise InputError(f"{name} must be {right} {source}, got {came}")
+        if not _finite(tensor):
+            raise InputError(f"{name} must hold finite numbers, got NaN or infinity")
+
+
+def _finite(tensor: Tensor) -> bool:
+    if tensor.is_meta or not tensor.is_floating_point() or not tensor.numel():
+        return True
+    # Both ends are NaN if any number is; torch.isfinite of the whole would take twice the tensor's memory.
+    return all(map(math.isfinite, (end.item() for end in tensor.aminmax())))
+
+
+def parse(path: Path, content: bytes) -> dict[str, Tensor]:
+    """The tensors of a safetensors file."""
+    try:
+        return load(content)
+    except _DAMAGE as error:
+        raise unreadable(path, error) from error
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Name a file in the errors of those who read its content."""
+    """Name the file in errors about its content."""
     try:
         yield
     except InputError as error:
@@ -113,7 +175,7 @@ def _check_finished(folder: Path) -> None:
 
 
 def stat_folder(folder: Path, wanted: str) -> None:
-    """Refuse what is missing or no folder, in one sentence that says what was wanted."""
+    """Refuse what is missing or no folder; the error says what was wanted."""
     try:
         folder.stat()
     except (OSError, ValueError) as error:
@@ -122,33 +184,26 @@ def stat_folder(folder: Path, wanted: str) -> None:
         raise InputError(f"{folder}: wanted {wanted}, got a file; correct the path")
 
 
-def read_manifest(folder: Path, names: Collection[str]) -> list[Entry]:
-    """The entries of a folder's manifest, which must list exactly these names: no path can be smuggled in."""
+def read_manifest(folder: Path, names: Collection[str]) -> dict[str, Entry]:
+    """The entries of a folder's manifest, by name. It must list exactly these names, so that no path is smuggled in."""
     path = folder / MANIFEST
-    values = read_json(path, at_most=_OF_A_MANIFEST)
+    values = read_json(path, at_most=OF_A_MANIFEST)
     digest = values.pop("sha256", None)
     if digest != digest_of_table(values):
         raise InputError(f"{path}: it is damaged, its digest is not that of its content; copy the folder again")
     _check_version(path, values.get("format_version"))
-    entries = [_entry(path, item) for item in _items(path, values.get("files"))]
+    files = values.get("files")
+    if not isinstance(files, list) or not all(isinstance(item, dict) for item in files):
+        raise InputError(f"{path}: wanted a list of files, got {files!r:.80}; copy the folder again")
+    entries = [_entry(path, item) for item in files]
     if sorted(entry.name for entry in entries) != sorted(names):
         listed = ", ".join(repr(entry.name) for entry in entries)
         raise InputError(f"{path}: wanted it to list {', '.join(names)}, got {listed:.200}; copy the folder again")
-    return entries
-
-
-def has_manifest(folder: Path) -> bool:
-    """Did routepool write the manifest there, in this format or another? Its digest tells."""
-    path = folder / MANIFEST
-    try:
-        values = read_json(path, at_most=_OF_A_MANIFEST)
-    except InputError:
-        return False
-    return bool(values.pop("sha256", None) == digest_of_table(values))
+    return {entry.name: entry for entry in entries}
 
 
 def read_entry(folder: Path, entry: Entry) -> tuple[Path, bytes]:
-    """The content a manifest promises, and where it was."""
+    """The content that the manifest promises, and the file it was read from."""
     for path in _places(folder, entry):
         content = read_file(path, at_most=entry.size)
         if len(content) == entry.size and hashlib.sha256(content).hexdigest() == entry.sha256:
@@ -157,7 +212,7 @@ def read_entry(folder: Path, entry: Entry) -> tuple[Path, bytes]:
 
 
 def _place_of(folder: Path, entry: Entry) -> Path:
-    """Where the file is that a manifest promises, by its size; its hash is asked for only between two of one size."""
+    """The file that the manifest promises, found by its size; of two such files the hash decides."""
     places = _places(folder, entry)
     if len(places) > 1:
         places = [path for path in places if digest_of(path) == entry.sha256]
@@ -167,7 +222,6 @@ def _place_of(folder: Path, entry: Entry) -> Path:
 
 
 def _check_version(path: Path, version: Any) -> None:
-    """Refuse a version of a file's format that this routepool cannot read."""
     if type(version) is not int or version < 1:
         raise InputError(f"{path}: wanted a format_version from 1 to {FORMAT_VERSION}, got {version!r:.80}")
     if version > FORMAT_VERSION:
@@ -183,12 +237,6 @@ def digest_of_table(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _items(path: Path, files: Any) -> list[dict[str, Any]]:
-    if not isinstance(files, list) or not all(isinstance(item, dict) for item in files):
-        raise InputError(f"{path}: wanted a list of files, got {files!r:.80}; copy the folder again")
-    return files
-
-
 def _entry(path: Path, item: dict[str, Any]) -> Entry:
     name, size, sha256 = (item.get(key) for key in Entry._fields)
     named = isinstance(name, str) and isinstance(sha256, str) and _SHA256.fullmatch(sha256)
@@ -198,10 +246,9 @@ def _entry(path: Path, item: dict[str, Any]) -> Entry:
 
 
 def _places(folder: Path, entry: Entry) -> list[Path]:
-    """Files of the right size under both names.
+    """Files of the right size under the usual and the temporary name.
 
-    A save that was killed just after its manifest was in place leaves files under their temporary names: the hash
-    tells them from others.
+    A save that was killed just after its manifest was in place leaves files under their temporary names.
     """
     usual = folder / entry.name
     return [path for path in (usual, temporary(usual)) if path.is_file() and _size(path) == entry.size]

@@ -13,11 +13,11 @@ from routepool.datasets import (
     check_trainable,
     load_dataset,
     load_named,
+    options_for,
     read,
+    skipped_lines,
     split,
 )
-from routepool.datasets.loading import skipped_lines
-from routepool.datasets.remembered import columns_of, options_for
 from routepool.errors import InputError
 from routepool.printable import plural
 from routepool.settings.declarations import SEPARATOR
@@ -93,7 +93,7 @@ def read_sets(source: DataSource, reporter: "Reporter") -> Sets:
         test = parts.test if source.score_test else None
     else:
         train, dev, test = _read(_file(source.data), None, source, reporter), None, None
-    columns = columns_of(train)
+    columns = train.columns.to_dict()
     if source.dev:
         dev = _read(source.dev, columns, source, reporter)
     if source.test:
@@ -118,7 +118,7 @@ def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
     if source.is_named:
         return None
     separator = {"separator": source.options.get("separator", SEPARATOR)} if sets.train.multi_label else {}
-    return columns_of(sets.train) | separator
+    return sets.train.columns.to_dict() | separator
 
 
 def check_labels(data: Dataset, labels: Sequence[str]) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from routepool.datasets import NAMED, Example, load_named
-from routepool.datasets.remembered import options_for
+from routepool.datasets import NAMED, Example, load_named, options_for
 from routepool.persistence.folder import MANIFEST
 from routepool.printable import plural
 from routepool.runs.reporter import Reporter

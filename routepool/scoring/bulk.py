@@ -14,8 +14,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from routepool.datasets import Example, Reader, read
-from routepool.datasets.remembered import options_for
+from routepool.datasets import Example, Reader, options_for, read
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import writing
 from routepool.printable import by_row

@@ -15,19 +15,19 @@ from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text.piece_files import checked_pieces, vocabulary_of
-from routepool.text.words import Encoded, TextReader, Tokenizer, parsed
+from routepool.text.tokens import Encoded, TextReader
 
 FORMAT_VERSION = 2  # of tokenizer.json; version 1 holds words
 
 
 @dataclass(frozen=True)
 class PieceTokenizer(TextReader):
-    """A tokenizer of the tokenizers package, read as `Tokenizer` is: sentences first, spans in the original text.
+    """A tokenizer of the tokenizers package, used as `Tokenizer` is: sentences first, spans in the original text.
 
-    It cuts only where the settings say so, and it takes nothing in a text for a special token.
+    It cuts texts only where the settings say so, and takes nothing in a text for a special token.
 
     Args:
-        config: where sentences end and what is cut; the case and the words are the tokenizer's own matter.
+        config: where sentences end and what is cut; case and words are left to the tokenizer.
         content: the JSON of its `tokenizer.json`.
 
     >>> pieces = tokenizers.Tokenizer(tokenizers.models.WordPiece({"[UNK]": 0, "film": 1, "##s": 2}))
@@ -44,9 +44,11 @@ class PieceTokenizer(TextReader):
     _engine: tokenizers.Tokenizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pieces = checked_pieces(parsed(self.content))
         try:
+            pieces = checked_pieces(json.loads(self.content))
             engine = tokenizers.Tokenizer.from_str(json.dumps(pieces))
+        except InputError:
+            raise
         except Exception as error:  # the package raises nothing narrower
             raise InputError(f"wanted the JSON of a tokenizer, got something else ({error!s:.200})") from error
         engine.encode_special_tokens = True
@@ -54,7 +56,7 @@ class PieceTokenizer(TextReader):
 
     @cached_property
     def words(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Every piece, at the place of its id; empty where an id has none."""
+        """Every piece at the place of its id; an empty string where an id has none."""
         vocabulary = self._engine.get_vocab(with_added_tokens=True)
         names = [""] * (max(vocabulary.values(), default=-1) + 1)
         for name, place in vocabulary.items():
@@ -63,7 +65,6 @@ class PieceTokenizer(TextReader):
 
     @cached_property
     def unknown(self) -> int | None:
-        """The id that stands for whatever has no pieces, as the JSON of the tokenizer names it."""
         model = json.loads(self.content)["model"]
         if isinstance(model.get("unk_id"), int):
             return int(model["unk_id"])
@@ -101,7 +102,7 @@ class PieceTokenizer(TextReader):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any], *, rows: int | None = None) -> Self:
-        """Read what `to_json` wrote, parsed; the ids must be those of a table of so many rows."""
+        """Read the parsed content of `to_json`, whose ids must all be below the number of rows."""
         settings, pieces = values.get("settings"), values.get("pieces")
         if not isinstance(settings, dict) or not isinstance(pieces, dict):
             raise InputError(f"wanted a tokenizer of format version {FORMAT_VERSION} with its settings and pieces")
@@ -112,21 +113,22 @@ class PieceTokenizer(TextReader):
 
 
 class Words(NamedTuple):
-    """Which word each piece is a part of, so that what a model says of pieces can be said of words."""
+    """Which word each piece belongs to, so that what a model says of pieces can be said of words."""
 
     spans: Integers  # (W, 2) characters of each word in the original text
     of_pieces: Integers  # (N,) the word of each piece
 
     def add_up(self, weights: Floats) -> Floats:
-        """(N, ...) of the pieces -> (W, ...) of the words, whose sum is the same."""
+        """(N, ...) weights of the pieces -> (W, ...) weights of the words, with the same sum."""
         total = np.zeros((len(self.spans), *weights.shape[1:]), dtype=weights.dtype)
         np.add.at(total, self.of_pieces, weights)
         return total
 
 
 def words_of(encoded: Encoded) -> Words:
-    """The words of a text, whether it was read by words or by pieces.
+    """The words of a text that was read by words or by pieces.
 
+    >>> from routepool.text import Tokenizer
     >>> text = Tokenizer.build(["two words"]).encode(["two words"])[0]
     >>> words_of(text).add_up(np.array([0.25, 0.75])).tolist()
     [0.25, 0.75]
@@ -137,21 +139,6 @@ def words_of(encoded: Encoded) -> Words:
     ends = np.append(begins[1:], True)[: len(begins)]
     spans = np.stack([encoded.spans[begins, 0], encoded.spans[ends, 1]], axis=1)
     return Words(spans, begins.cumsum(dtype=np.int32) - np.int32(1))
-
-
-def read_tokenizer(content: str | bytes, *, rows: int | None = None) -> TextReader:
-    """The tokenizer in a `tokenizer.json` of any version: of words or of pieces.
-
-    Args:
-        content: of the file.
-        rows: of the model's table; one that does not fit it is refused before it is built.
-
-    >>> read_tokenizer(Tokenizer.build(["It works."]).to_json()).words[2:]
-    ('.', 'it', 'works')
-    """
-    values = parsed(content)
-    of_pieces = isinstance(values, dict) and values.get("format_version") == FORMAT_VERSION
-    return (PieceTokenizer if of_pieces else Tokenizer).from_values(values, rows=rows)
 
 
 def _check_rows(pieces: int, rows: int | None) -> None:

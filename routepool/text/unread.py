@@ -1,4 +1,4 @@
-"""What a model leaves unread of texts: words behind its limits, and words that it does not know."""
+"""What a model leaves unread of texts: words beyond its limits, and words that it does not know."""
 
 import sys
 import warnings
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from routepool.errors import UnreadTextWarning
-from routepool.printable import NAMED_AT_MOST, by_row
+from routepool.printable import NAMED_AT_MOST, by_row, plural
 
 if TYPE_CHECKING:
-    from routepool.text.words import Encoded
+    from routepool.text.tokens import Encoded
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -37,16 +37,14 @@ class Truncation(NamedTuple):
 
     def line(self) -> str:
         """What was left unread, in a line."""
-        return (
-            f"{self.texts} training texts were too long: {self.words} words and {self.sentences} whole "
-            "sentences were left unread (max_words, max_sentences)"
-        )
+        unread = f"{plural(self.words, 'word')} and {plural(self.sentences, 'whole sentence')} left unread"
+        return f"{plural(self.texts, 'training text')} too long: {unread} (max_words, max_sentences)"
 
 
 class Reading(NamedTuple):
     """How much of a text was read."""
 
-    unread: int  # words behind the model's limits
+    unread: int  # words beyond the model's limits
     known: int  # words among those read that the model knows; punctuation does not count
 
 
@@ -66,32 +64,27 @@ class _Some:
 Naming = Callable[[Sequence[int], int], str]
 
 
-def by_place(first: Sequence[int], count: int) -> str:
-    """The first of some texts by their places in a list.
-
-    >>> by_place([3, 8], 2), by_place(range(5), 900)
-    ('texts[3], texts[8]', 'texts[0], texts[1], texts[2], texts[3], texts[4], ...')
-    """
+def _by_place(first: Sequence[int], count: int) -> str:
     return ", ".join(f"texts[{place}]" for place in first) + (", ..." if count > len(first) else "")
 
 
 class Unread:
-    r"""The texts that were cut and those of which the model knows no word, counted as they pass.
+    r"""Counts the texts that were cut and those of which the model knows no word.
 
     >>> print(*Unread.of([Reading(0, 7), Reading(90, 700), Reading(0, 0)]).lines(), sep="\n")
     texts longer than the model reads: 1 of 3, 90 words left unread (texts[1])
     texts without a word that the model knows: 1 of 3, their results mean nothing (texts[2])
     """
 
-    def __init__(self, naming: Naming = by_place) -> None:
+    def __init__(self, naming: Naming = _by_place) -> None:
         self._naming = naming
         self._texts, self._words = 0, 0
         self._cut, self._unknown = _Some(), _Some()
 
     @classmethod
     def of(cls, readings: Iterable[Reading], rows: Iterable[int] | None = None) -> Self:
-        """Of a whole list, each by its place, or by its row in a file."""
-        counted = cls(by_place if rows is None else by_row)
+        """Count a whole list of texts, each under its place or its row in a file."""
+        counted = cls(_by_place if rows is None else by_row)
         for name, reading in enumerate(readings) if rows is None else zip(rows, readings, strict=True):
             counted.add(name, reading)
         return counted
@@ -106,26 +99,27 @@ class Unread:
             self._unknown.add(name)
 
     def lines(self) -> list[str]:
-        """What there is to say, a sentence for each of the two; nothing if all was read and known."""
+        """A sentence for each of the two kinds of texts, if there are any."""
         said = []
         if self._cut.count:
-            said.append(self._line("longer than the model reads", self._cut, f"{self._words:,} words left unread"))
+            unread = plural(self._words, "word")
+            said.append(self._line("longer than the model reads", self._cut, f"{unread} left unread"))
         if self._unknown.count:
             what = "their results mean nothing"
             said.append(self._line("without a word that the model knows", self._unknown, what))
         return said
 
-    def warn(self) -> None:
-        """The same as one warning, in Python."""
-        if lines := self.lines():
-            warn("; ".join(lines))
-
     def _line(self, which: str, some: _Some, what: str) -> str:
         return f"texts {which}: {some.count:,} of {self._texts:,}, {what} ({self._naming(some.first, some.count)})"
 
+    def warn(self) -> None:
+        """Give these sentences as one warning."""
+        if lines := self.lines():
+            warn("; ".join(lines))
+
 
 def warn(message: str) -> None:
-    """A warning at the line of the user's code that called routepool."""
+    """Warn at the line of the user's code that called routepool."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1

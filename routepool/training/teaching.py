@@ -23,8 +23,8 @@ from routepool.errors import InputError
 from routepool.files.caching import default_folder, find, keep
 from routepool.files.disk import read_file
 from routepool.persistence import SavedModel, load_model
-from routepool.persistence.folder import MANIFEST
-from routepool.persistence.tensors import parse, stream
+from routepool.persistence.folder import MANIFEST, parse
+from routepool.persistence.saving import stream
 from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.training.fitting import labels_in_words
 

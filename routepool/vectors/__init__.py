@@ -1,10 +1,11 @@
 r"""Pre-trained word vectors: a table with one row for each word of a vocabulary, from files and installed packages.
 
-A spec is a file's path or a registered name, or several joined by commas: their vectors are joined too. A registered
-name wins over a file of that name; write `./name` for the file. The formats are described in `word_files`.
+A spec is the path of a file or a registered name, or several of these joined by commas: then a word has the vectors of
+all, side by side. A registered name wins over a file of that name; write `./name` for the file. `word_files` describes
+the formats.
 
-Words of the Stanford treebanks are looked up in their plain form: `-lrb-` as `(`, `\/` as `/`; so is a curly
-apostrophe. Rows of words that no source has are zeros and not `known`: what to put there is the embedding's choice.
+Words of the Stanford treebanks are looked up in their plain form, `-lrb-` as `(` and `\/` as `/`; a curly apostrophe as
+a straight one. Rows of words that no source has are zeros and not `known`; the embedding decides what to put there.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from routepool.arrays import Flags, Floats32, Integers
+from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError
 from routepool.registry import Extra, Registry
 from routepool.text import SPECIAL_WORDS
@@ -43,7 +44,7 @@ SOURCES: Registry[Callable[[], VectorSource]] = Registry(
 
 
 class Coverage(NamedTuple):
-    """How much of a training set a source has vectors for.
+    """How many words of a training set a source has vectors for.
 
     >>> print(Coverage("glove.txt", words=200, known_words=180, tokens=4000, known_tokens=3940))
     glove.txt: 90.0 % of 200 words, 98.5 % of 4,000 tokens
@@ -83,7 +84,7 @@ def load_vectors(
     Args:
         spec: files and names, see above.
         words: the vocabulary; the rows for padding and unknown words are zeros.
-        counts: how often each word was seen. Words seen 0 times do not enter the coverage.
+        counts: how often each word was seen. Words seen 0 times do not count for the coverage.
         cache: folder for parsed text files, see `tables`.
 
     >>> import tempfile
@@ -109,12 +110,13 @@ def load_vectors(
         table[~known] = 0
         tables.append(table)
         knowns.append(known)
-        coverage.append(_coverage(source.name, known, seen))
+        counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
+        coverage.append(Coverage(source.name, *map(int, counted)))
     return Vectors(np.concatenate(tables, axis=1), np.any(knowns, axis=0), tuple(coverage))
 
 
 def frequent(spec: str, limit: int, *, cache: Path | None = None) -> list[str]:
-    """The words to know without having seen them: the most frequent ones of the first source, then of the next."""
+    """The most frequent words of the first source, then of the next: words to know without having seen them."""
     lists = (source.frequent(limit) for source in sources(spec, cache=cache))
     return list(dict.fromkeys(chain.from_iterable(lists)))[:limit]
 
@@ -133,7 +135,7 @@ def sources(spec: str, *, cache: Path | None = None) -> list[VectorSource]:
 
 
 def installed() -> str | None:
-    """The source for those who name none: that of an installed package, if there is one."""
+    """The source to use if none is named: that of an installed package, if there is one."""
     return _PACKAGE if find_spec(_PACKAGE) else None
 
 
@@ -153,8 +155,3 @@ def _file(part: str, cache: Path | None) -> VectorSource:
         what = "is a folder" if source.path.is_dir() else "no such file"
         raise InputError(f"{part}: {what}; wanted a file of vectors or one of: {', '.join(SOURCES.names())}")
     return source
-
-
-def _coverage(name: str, known: Flags, seen: Integers) -> Coverage:
-    counted = (np.count_nonzero(seen), np.count_nonzero(seen[known]), seen.sum(), seen[known].sum())
-    return Coverage(name, *map(int, counted))

@@ -1,9 +1,9 @@
 """Vectors as arrays, `.npz` and `.safetensors`: `vectors` (rows, size) and `words_utf8`, joined by newlines.
 
-Text files of vectors are parsed once: after that they are read from such a file in the cache folder, under the SHA-256
-of the source's content (a second for each gigabyte or two). So a moved or touched source is not parsed again and a
-changed one always is. A cache that is not what was written is made again (`routepool.files.caching`); one that cannot
-be written costs a warning and the time to parse.
+A text file of vectors is parsed once. After that its rows are read from such a file in the cache folder, found by the
+SHA-256 of the text (a second for each gigabyte or two): a text that was moved or touched is not parsed again, a changed
+one always is. A damaged cache is made again (`routepool.files.caching`); if it cannot be written, the text is parsed
+each time, with a warning.
 """
 
 import hashlib
@@ -31,16 +31,13 @@ Block = tuple[list[str], Floats32]
 NAMES = ("vectors", "words_utf8")
 SUFFIXES = (".npz", ".safetensors")
 _ROWS = 10_000  # converted at once
-_LAYOUT = "vectors-2"  # of the cache: to be counted up when the rules of parsing or of naming change
+_LAYOUT = "vectors-2"  # of the cache: count it up when the rules of parsing or naming change
 _HEADER = 512  # bytes kept free for the header, which is known only after the last row
 _DAMAGE = (OSError, EOFError, KeyError, TypeError, ValueError, MemoryError, BadZipFile, ZlibError, SafetensorError)
 
 
 def read_table(path: Path) -> Iterator[Block]:
-    """The rows of a file, checked; it is opened before the first row is asked for.
-
-    Of a safetensors file only a block of rows is in memory at a time.
-    """
+    """The checked rows of a file, which is opened at once; of a safetensors file one block is in memory at a time."""
     try:
         values, joined = _npz(path) if path.suffix.lower() == ".npz" else _safetensors(path)
         shape = tuple(values.shape if isinstance(values, np.ndarray) else values.get_shape())
@@ -86,7 +83,7 @@ def _checked_blocks(path: Path, words: list[str], values: Any) -> Iterator[Block
 def cached(
     source: Path, member: str, parse: Callable[[], Iterator[Block]], *, folder: Path | None = None
 ) -> Iterator[Block]:
-    """The rows of a text file, from the cache where it has them, else parsed and put there."""
+    """The rows of a text file, from the cache; if they are not in it, they are parsed and put there."""
     folder = (folder or default_folder()) / _LAYOUT
     key = _key(source, member)
     file = find(folder, key)

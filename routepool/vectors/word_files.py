@@ -5,9 +5,9 @@
   one file). Parsed once, see `tables`.
 - `.npz` and `.safetensors` with `vectors` (rows, size) and `words_utf8`, the words joined by newlines, as bytes.
 
-Rules for text: UTF-8, fields separated by blanks. The first line sets the size, and each line's last fields are its
-numbers: the rest is the word, which may hold blanks, but may not end in a number, as a row with too many numbers would.
-Blank lines are skipped. Of a word that comes twice the first row is used.
+Rules for text: UTF-8, fields separated by blanks. The first line sets the size. The last fields of each line are its
+numbers, the rest is the word. It may hold blanks, but not end in a number, as in a row with too many numbers. Blank
+lines are skipped. Of a word that comes twice the first row is used.
 """
 
 import gzip
@@ -28,6 +28,7 @@ import numpy as np
 from routepool.arrays import Flags, Floats32
 from routepool.errors import InputError, listed
 from routepool.files.compression import SwollenError, check_swelling, unpacked
+from routepool.printable import plural
 from routepool.vectors.tables import SUFFIXES, Block, cached, read_table
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ _DAMAGE = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, RuntimeEr
 
 
 class FileSource:
-    """The vectors in one file; its rows are read again at each call, and only those asked for are kept."""
+    """The vectors in one file. It is read again at each call; only the rows asked for are kept."""
 
     def __init__(self, spec: str, *, cache: Path | None = None) -> None:
         member = _MEMBER.fullmatch(spec)
@@ -50,7 +51,7 @@ class FileSource:
         self._cache = cache
 
     def frequent(self, limit: int) -> list[str]:
-        """The first `limit` words: every known producer of such files writes the most frequent first."""
+        """The first `limit` words: all known files of vectors begin with the most frequent words."""
         words = chain.from_iterable(names for names, _ in self._blocks())
         return list(dict.fromkeys(islice(words, limit)))
 
@@ -69,7 +70,7 @@ class FileSource:
                 else:
                     table[row], known[row] = values[place], True
         if repeated:
-            logger.warning("%s: %d rows repeat a word; the first row of a word is used", self.path, repeated)
+            logger.warning("%s: %s; the first row of a word is used", self.path, plural(repeated, "repeated word"))
         order = [rows[word] for word in words]
         return table[order], known[order]
 
@@ -103,7 +104,9 @@ def parse(path: Path, member: str = "") -> Iterator[Block]:
         rows += len(numbered)
         yield _block(path, numbered, size)
     if header and rows != header[0]:
-        raise InputError(f"{path}: its first line promises {header[0]} rows, {rows} came; cut short? download it again")
+        raise InputError(
+            f"{path}: its first line promises {plural(header[0], 'row')}, {rows} came; cut short? download it again"
+        )
 
 
 def _some(lines: Iterator[tuple[int, bytes]]) -> list[tuple[int, bytes]]:

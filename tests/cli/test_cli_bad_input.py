@@ -61,8 +61,8 @@ def test_an_empty_text_and_a_header_that_comes_again_stop_nothing_and_are_told(r
         assert [line.removeprefix(f"{tmp_path}/") for line in called.err.splitlines()] == told
     checked = succeed("data", "check", data).out.splitlines()
     assert checked[0].endswith("60 examples, 2 labels")
-    assert "warning: 1 texts are empty; they are left out (rows 62)" in checked
-    assert "warning: 1 rows repeat the header; they are left out (rows 63)" in checked
+    assert "warning: empty texts left out: 1 (rows 62)" in checked
+    assert "warning: repeats of the header left out: 1 (rows 63)" in checked
     for arguments in (["train", data, "--out", tmp_path / "strict", *TINY], ["evaluate", run, data]):
         assert "x.csv, row 62: the text in 'text' is empty" in refused(*arguments, "--on-error", "stop")
 
@@ -111,7 +111,7 @@ def test_a_text_of_a_million_words_is_cut_and_said(run: Path, tmp_path: Path) ->
     dev = write_csv(tmp_path / "dev.csv", sentences(8))
     data = write_csv(tmp_path / "x.csv", [*sentences(60), ("word " * 1_000_000, "good")])
     told = succeed("train", data, "--dev", dev, "--out", tmp_path / "run", *TINY).out
-    assert "1 training texts were too long: 999000 words" in told
+    assert "1 training text too long: 999,000 words" in told
     assert len(succeed("predict", run, data).out.splitlines()) == 62
 
 

@@ -90,7 +90,7 @@ def test_bad_rows_are_skipped_counted_and_listed(tmp_path: Path) -> None:
     rows = b"text,label\ngood,1\nragged,2,3\nno label,\ncaf\xe9,0\n\0,1\nlast,0\n"
     data = load_dataset(write(tmp_path, rows), on_error="skip")
     assert [example.text for example in data.examples] == ["good", "last"]
-    assert data.skipped_count == 4
+    assert sum(data.skipped_kinds.values()) == 4
     assert [skipped.row for skipped in data.skipped] == [3, 4, 5, 6]
     assert isinstance(data.skipped[0], Skipped)
     assert "3 fields" in data.skipped[0].reason

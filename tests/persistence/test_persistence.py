@@ -167,7 +167,7 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
     other = Classifier.build(CONFIG, vocabulary_size=99, classes=2)
     for bad, message in (
         (replace(saved, classifier=other), "a row for each of the 14 words of its tokenizer, got 99"),
-        (replace(saved, labels=("a", "b", "c")), r"head\.output\.weight must be \(3, 3\).* and 3 labels"),
+        (replace(saved, labels=("a", "b", "c")), r"head\.output\.weight must be \(3, 3\).* and labels of config"),
         (replace(saved, model_config=ModelConfig()), r"for the settings"),
         (replace(saved, classifier=tiny_model().classifier.double()), r"must be .*float32.*got .*float64"),
         (replace(saved, provenance={"a": {1}}), r"wanted values that JSON can hold"),

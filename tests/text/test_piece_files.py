@@ -14,7 +14,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text import PieceTokenizer
-from routepool.text.charsmap import is_charsmap
+from routepool.text.piece_files import is_charsmap
 
 GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LETTERS = list("abcdefghijklmnopqrstuvwxyz")

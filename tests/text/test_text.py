@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from routepool.errors import InputError
 from routepool.settings import TextConfig
 from routepool.text import PAD, SPECIAL_WORDS, UNKNOWN, Encoded, Tokenizer, Truncation, count_words, read_tokenizer
-from routepool.text.sentences import LONGEST_WORD
+from routepool.text.tokens import LONGEST_WORD
 
 ENGLISH = "Dr. Smith's film cost $3.50. He didn't like it... <br />Well-made in the U.S., though!"
 GERMAN = "Übermäßig schön, sagte Größe. Die Straße war naß!"

@@ -66,7 +66,7 @@ def test_the_estimator_warns_of_what_it_does_not_read() -> None:
     texts, labels = [f"{text} , and more of it" for text, _ in sentences(40)], [label for _, label in sentences(40)]
     small = {"hidden_size": 4, "embedding_size": 4, "epochs": 1, "vectors": "none", "random_state": 0}
     model = TextClassifier(settings={"max_words": 6}, **small)  # type: ignore[arg-type]
-    with pytest.warns(UnreadTextWarning, match="36 training texts were too long: 180 words"):
+    with pytest.warns(UnreadTextWarning, match="36 training texts too long: 180 words"):
         model.fit(texts, labels)
     for method in ("predict", "predict_proba", "decision_function", "transform"):
         with pytest.warns(UnreadTextWarning, match="texts longer than the model reads: 1 of 2") as caught:

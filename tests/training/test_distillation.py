@@ -15,7 +15,7 @@ from routepool.arrays import Floats32
 from routepool.datasets import Example
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, latest_checkpoint, save_model
-from routepool.persistence.tensors import stream
+from routepool.persistence.saving import stream
 from routepool.scoring.predictor import of_saved
 from routepool.training import Fitted, Objective, Task, Teacher, balanced_weights, fit, teacher_logits, teaching
 

@@ -79,7 +79,7 @@ def test_half_precision_arrays_are_read_as_single(tmp_path: Path) -> None:
         (b"a 1 2\n\xe9 3 4\n", r"bad\.txt, line 2: the word is not UTF-8"),
         ("a 1 2\nb 3 4\n".encode("utf-16"), r"bad\.txt, line 1"),
         ("3 2\na 1 2\nb 3 4\n", r"bad\.txt: its first line promises 3 rows, 2 came; cut short\?"),
-        ("1 2\na 1 2\nb 3 4\n", r"bad\.txt: its first line promises 1 rows, 2 came"),
+        ("1 2\na 1 2\nb 3 4\n", r"bad\.txt: its first line promises 1 row, 2 came"),
         ("2 3\na 1 2\nb 3 4\n", r"bad\.txt, line 2: wanted a word and 3 numbers"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_zip_must_say_which_member(tmp_path: Path) -> None:
 def test_the_first_row_of_a_repeated_word_is_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     spec = written(tmp_path / "twice.txt", "a 1 2\nb 3 4\na 5 6\n")
     assert load_vectors(spec, ["a", "b"]).table.tolist() == [[1, 2], [3, 4]]
-    assert "1 rows repeat a word" in caplog.text
+    assert "1 repeated word; the first row" in caplog.text
 
 
 def test_a_last_line_without_newline_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
