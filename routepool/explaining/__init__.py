@@ -28,9 +28,8 @@
 
 from routepool.explaining.audits import Audit, audit
 from routepool.explaining.capsules import CapsuleReport, report_capsules
-from routepool.explaining.costs import costs_of
 from routepool.explaining.explanation import Explanation, Span, SpanLevel
-from routepool.explaining.methods import DEFAULT_METHOD, METHODS
+from routepool.explaining.methods import DEFAULT_METHOD, METHODS, costs_of
 from routepool.explaining.outputs import explain_file, write_explanations, write_findings
 from routepool.explaining.page import render_page
 from routepool.explaining.subject import Subject

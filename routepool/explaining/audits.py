@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats, Integers
 from routepool.errors import InputError
 from routepool.explaining.methods import METHODS, Importance, leave_one_out
 from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
-from routepool.explaining.removal import REMOVALS, Variant, logits_without
+from routepool.explaining.removal import REMOVALS, Variant, logits_without, variant_of
 from routepool.explaining.subject import Subject
 from routepool.text import Encoded, Tokenizer
 
@@ -26,8 +26,6 @@ SHARES = (0.1, 0.2, 0.3, 0.5)
 RANDOM_ORDERS = 20
 RANDOM, RARE, LEAVE_ONE_OUT, SEARCH = "random", "rare words first", "leave-one-out", "search"
 RESAMPLES = 1000
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,9 @@ class _Case(NamedTuple):
 
     subject: Subject
     encoded: list[Encoded]
-    targets: NDArray[np.int64]
+    targets: Integers
     probability: Floats  # (V,) of the label
-    decided: NDArray[np.bool_] | NDArray[np.int64]  # (V,) the prediction
+    decided: Flags | Integers  # (V,) the prediction
 
     @classmethod
     def of(cls, subject: Subject, texts: Sequence[str]) -> Self:
@@ -201,12 +199,11 @@ def _row(case: _Case, name: str, removal: str, orders: _Orders, empty: Floats) -
 
 
 def _measured(case: _Case, orders: list[list[Order]], removal: str, *, keep: bool) -> tuple[Floats, Floats]:
-    variants: list[Variant] = []
-    for one, by_share in zip(case.encoded, orders, strict=True):
-        for order, size in zip(by_share, _sizes(len(one.ids)), strict=True):
-            flags = np.full(len(order), not keep)
-            flags[order[:size]] = keep
-            variants.append((one, flags))
+    variants = [
+        variant_of(one, order[:size], keep=keep)
+        for one, by_share in zip(case.encoded, orders, strict=True)
+        for order, size in zip(by_share, _sizes(len(one.ids)), strict=True)
+    ]
     return _lost(case, variants, removal, len(SHARES))
 
 
@@ -226,7 +223,7 @@ def _mean(values: Floats) -> Measure:
 def _ratio(values: Floats, empty: Floats) -> Measure:
     """Sum over sum, not the mean of quotients: some texts lose nothing when emptied."""
 
-    def of(rows: NDArray[np.int64]) -> Floats:
+    def of(rows: Integers) -> Floats:
         total = empty[rows].sum(1)
         ratio: Floats = np.divide(values[rows].sum(1), total, out=np.zeros(len(rows)), where=np.abs(total) > 1e-9)
         return ratio
@@ -234,7 +231,7 @@ def _ratio(values: Floats, empty: Floats) -> Measure:
     return _bootstrapped(float(of(np.arange(len(values))[None])[0]), len(values), of)
 
 
-def _bootstrapped(value: float, number: int, of: Callable[[NDArray[np.int64]], Floats]) -> Measure:
+def _bootstrapped(value: float, number: int, of: Callable[[Integers], Floats]) -> Measure:
     rows = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
     low, high = np.quantile(of(rows), [0.025, 0.975]).tolist()
     return Measure(value, low, high)

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
 from routepool.explaining.couplings import Couplings, Taken, Variance, favourites, variance_of
 from routepool.explaining.nulls import Changed, by_coupling, by_iterations
-from routepool.explaining.passes import batches, levels_of, parts_of, upwards, watch
 from routepool.explaining.redundancy import FOLDS, Redundancy, capsules_of, random_slices, redundancy_of
-from routepool.explaining.subject import Subject
+from routepool.explaining.subject import Subject, watch, without_capsule
 from routepool.scoring.probabilities import check_finite
 from routepool.text import Encoded
 
@@ -83,7 +82,7 @@ def report_capsules(
     kept = [place for place, one in enumerate(encoded) if len(one.ids)]
     encoded, truth = [encoded[place] for place in kept], truth[kept]
     _check_probes(truth, subject.labels)
-    couplings, layer = Couplings.of(subject, encoded), levels_of(subject.model)[0].aggregator
+    couplings, layer = Couplings.of(subject, encoded), subject.levels[0].aggregator
     return CapsuleReport(
         texts=len(encoded),
         iterations=layer.iterations,
@@ -98,14 +97,14 @@ def report_capsules(
 
 def _check_routed(subject: Subject) -> None:
     """Capsules are parts among which words are shared out: by their couplings, or in rounds."""
-    layer = levels_of(subject.model)[0].aggregator
+    layer = subject.levels[0].aggregator
     if layer.parts.number == 1 or (layer.parts.share_of != "word" and layer.iterations == 1):
         raise InputError("only routing has capsules, and this model has none; --audit reads every model")
     if subject.multi_label:
         raise InputError("capsules are probed for one label a text, and this model gives any number")
 
 
-def _check_probes(truth: NDArray[np.int64], labels: Sequence[str]) -> None:
+def _check_probes(truth: Integers, labels: Sequence[str]) -> None:
     counts = np.bincount(truth, minlength=len(labels))
     present = counts[counts > 0]
     if len(present) < 2 or present.min() < FOLDS:
@@ -132,24 +131,19 @@ def _views(subject: Subject, encoded: Sequence[Encoded], couplings: Couplings) -
     return views
 
 
-def _effects(subject: Subject, encoded: Sequence[Encoded]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def _effects(subject: Subject, encoded: Sequence[Encoded]) -> list[tuple[Floats, Floats]]:
     """For each level: the share (M,) of each capsule, and what the log-odds (M, K) of each label lose without it."""
     depth, classes = subject.depth, len(subject.labels)
     shares: list[Any] = [0.0] * depth
     lost: list[Any] = [0.0] * depth
     with torch.no_grad():
-        for batch, ids, mask in batches(subject.model, encoded):
+        for batch, ids, mask in subject.batches(encoded):
             seen = watch(subject.model, ids, mask)
             check_finite(seen.logits.numpy(force=True), batch.rows)
             for place, level in enumerate(seen.levels):
-                capsules = parts_of(level)
-                shape = mask.shape[: mask.ndim - place - 1]
                 effects = []
-                for capsule in range(capsules.shape[1]):
-                    without = capsules.clone()
-                    without[:, capsule] = 0
-                    vectors = without.flatten(1).reshape(*shape, -1)
-                    logits = upwards(subject.model, place + 1, vectors, level.mask.any(-1).reshape(shape))
+                for capsule in range(level.parts.shape[1]):
+                    logits = without_capsule(subject.model, seen, place, capsule)
                     effects.append([
                         float((_odds(subject, seen.logits, one) - _odds(subject, logits, one)).sum())
                         for one in range(classes)
@@ -166,7 +160,7 @@ def _odds(subject: Subject, logits: torch.Tensor, label: int) -> torch.Tensor:
 def _redundancy(
     subject: Subject,
     texts: Sequence[str],
-    truth: NDArray[np.int64],
+    truth: Integers,
     one_iteration: Subject | None,
     projected_mean: Subject | None,
 ) -> list[Redundancy]:

@@ -8,14 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from routepool.explaining.passes import batches, watch
-from routepool.explaining.subject import Subject
+from routepool.arrays import Floats, Integers
+from routepool.explaining.subject import Subject, watch
 from routepool.text import Encoded
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LEAST_COUNT = 5  # occurrences of a word or phrase that is listed
 LAST_POSITION = 50  # places in a sentence from here on are one
@@ -45,7 +41,7 @@ class Couplings:
         """Read the texts and keep the weights of the words' level."""
         found: dict[int, Floats] = {}
         with torch.no_grad():
-            for batch, ids, mask in batches(subject.model, encoded):
+            for batch, ids, mask in subject.batches(encoded):
                 weights = watch(subject.model, ids, mask).levels[0].weights.double().numpy(force=True)
                 weights = weights.reshape(*batch.mask.shape, -1)
                 found |= {row: weights[place][batch.mask[place]] for place, row in enumerate(batch.rows.tolist())}
@@ -147,7 +143,7 @@ def means_by_word(couplings: Couplings, vocabulary: int, half: int) -> Floats:
 def _foretold(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
     """Additive means over the groups of each key, fitted in turn."""
     sizes = [int(max(one.max(), other.max())) + 1 for one, other in zip(keys, wanted, strict=True)]
-    effects = [np.zeros((size, known.shape[1])) for size in sizes]
+    effects: list[Floats] = [np.zeros((size, known.shape[1])) for size in sizes]
     for _ in range(_ROUNDS if len(keys) > 1 else 1):
         for place, key in enumerate(keys):
             others = sum(

@@ -3,18 +3,19 @@
 # N rows  T tokens  M capsules
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
+from routepool.arrays import Floats32, Integers
+from routepool.batching import Batch
 from routepool.explaining.couplings import Couplings, means_by_word
-from routepool.explaining.passes import batches, changed_output, levels_of, reading
 from routepool.explaining.subject import Subject
-from routepool.layers import Aggregator
 from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
 
@@ -24,14 +25,14 @@ Recoupling = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids (N, T), mask (N, 
 
 @dataclass(frozen=True)
 class Changed:
-    """A model that was changed after training: its accuracy, and the share of predictions that are others."""
+    """A model that was changed after training: its accuracy, and the share of its predictions that changed."""
 
     name: str
     accuracy: float
     changed: float
 
 
-def by_iterations(subject: Subject, encoded: Sequence[Encoded], truth: NDArray[np.int64]) -> list[Changed]:
+def by_iterations(subject: Subject, encoded: Sequence[Encoded], truth: Integers) -> list[Changed]:
     """The model with 1 to 6 iterations of routing, on every level, without training it again."""
     own = logits_of(subject.model, encoded)
     found = []
@@ -41,12 +42,10 @@ def by_iterations(subject: Subject, encoded: Sequence[Encoded], truth: NDArray[n
     return found
 
 
-def by_coupling(
-    subject: Subject, encoded: Sequence[Encoded], truth: NDArray[np.int64], couplings: Couplings
-) -> list[Changed]:
-    """The model with the couplings of its words replaced by ones that know less.
+def by_coupling(subject: Subject, encoded: Sequence[Encoded], truth: Integers, couplings: Couplings) -> list[Changed]:
+    """The model with the couplings of its words, and with others that know less.
 
-    Its own; for each word the mean of that word in the other half of the texts; those of another word of the same
+    These are, for each word, the mean of that word in the other half of the texts; those of another word of the same
     sentence; the same for all.
     """
     own = logits_of(subject.model, encoded)
@@ -67,24 +66,21 @@ def by_coupling(
     return found
 
 
-def recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> NDArray[np.float32]:
+def recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> Floats32:
     """Logits of the model with other couplings on its first level."""
-    result = np.empty((len(encoded), len(subject.labels)), dtype=np.float32)
-    for batch, ids, mask in batches(subject.model, encoded):
-        with reading(subject.model), torch.no_grad(), _with(subject, ids, change):
-            result[batch.rows] = subject.model(ids, mask, grouped=False).numpy(force=True)
-    return result
+    layer = subject.levels[0].aggregator
+    axis = 2 if layer.parts.share_of == "word" else 1  # couplings sum to 1 over the capsules, or over the words
 
+    def recouple(_: Batch, ids: Tensor) -> RemovableHandle:
+        def hook(_: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            (states, mask), (_, coupling) = inputs, output
+            other = change(ids.reshape(mask.shape), mask, coupling) * mask.unsqueeze(-1)
+            other = other / other.sum(axis, keepdim=True).clamp(min=1e-12)
+            return layer.vector_of(layer.terms(states, mask, other).sum(1)), coupling
 
-def _with(subject: Subject, ids: Tensor, change: Recoupling) -> AbstractContextManager[None]:
-    def vectors(layer: Aggregator, states: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:
-        other = change(ids.reshape(mask.shape), mask, coupling) * mask.unsqueeze(-1)
-        # What the softmax would see to: 1 for each word over the capsules, or for each capsule over the words.
-        axis = 2 if layer.parts.share_of == "word" else 1
-        other = other / other.sum(axis, keepdim=True).clamp(min=1e-12)
-        return layer.vector_of(layer.terms(states, mask, other).sum(1))
+        return layer.register_forward_hook(hook)
 
-    return changed_output(levels_of(subject.model)[0], vectors)
+    return subject.changed_logits(encoded, recouple)
 
 
 def shuffled(seed: int) -> Recoupling:
@@ -102,14 +98,14 @@ def shuffled(seed: int) -> Recoupling:
     return change
 
 
-def _compared(name: str, logits: NDArray[np.float32], own: NDArray[np.float32], truth: NDArray[np.int64]) -> Changed:
+def _compared(name: str, logits: Floats32, own: Floats32, truth: Integers) -> Changed:
     predicted = logits.argmax(1)
     return Changed(name, float((predicted == truth).mean()), float((predicted != own.argmax(1)).mean()))
 
 
 @contextmanager
 def _iterations(subject: Subject, number: int) -> Iterator[None]:
-    layers = [level.aggregator for level in levels_of(subject.model)]
+    layers = [level.aggregator for level in subject.levels]
     before = [layer.iterations for layer in layers]
     try:
         for layer in layers:

@@ -1,22 +1,22 @@
-"""In which order words are taken away: by a method, at random, by rarity, by search."""
+"""The order in which words are removed: by a method, at random, by rarity, by search."""
 
 # N words of a text
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from routepool.explaining.removal import Variant, logits_without
+from routepool.arrays import Floats, Integers
+from routepool.explaining.removal import logits_without, variant_of
 from routepool.explaining.subject import Subject
 from routepool.text import Encoded, Tokenizer
 
-Order = NDArray[np.int64]  # (N,) places of a text's words, the most important first
+Order = Integers  # (N,) places of a text's words, the most important first
 
 WIDTH, CHOICES, STEPS = 3, 6, 20  # of the search: sets kept, extensions tried of each, steps from all words to none
 
 
-def by_score(scores: NDArray[np.float64]) -> Order:
+def by_score(scores: Floats) -> Order:
     """Largest first, equals in reading order."""
     return np.argsort(-scores, kind="stable")
 
@@ -46,19 +46,19 @@ def by_search(
 ) -> list[Order]:
     """A small beam search for the words whose removal costs the label most, or which alone keep it best.
 
-    From the best sets so far, each is extended by the next words of `start` that it lacks, a few alternatives each, and
-    the best are kept; the first words of `start` and of its rivals always compete, so that none of them is better. A
-    long text is searched in groups of words, in about `STEPS` steps from all words to none.
+    Each of the best sets so far is extended by a few alternatives, the next words of `start` that it lacks, and the
+    best are kept. The first words of `start` and of its rivals always compete, so that none of them is better. A long
+    text is searched in groups of words, in about `STEPS` steps from all words to none.
 
     Args:
         subject: the model.
         encoded: the text.
         target: the label's place.
-        start: an order to take candidates from, as of leave-one-out.
+        start: an order to take candidates from, such as that of leave-one-out.
         removal: how words are removed.
         keep: search words to keep, not to remove.
-        sizes: how many words are asked for, rising; an order is found for each, whose first so many words they are.
-        rivals: orders of others.
+        sizes: how many words to find, rising; for each an order that begins with these words.
+        rivals: orders of other methods.
     """
     together = max(1, -(-len(start) // STEPS))
     found: list[Order] = []
@@ -87,12 +87,6 @@ def _extended(
 def _best(
     subject: Subject, encoded: Encoded, target: int, sets: list[tuple[int, ...]], removal: str, *, keep: bool
 ) -> list[tuple[int, ...]]:
-    variants: list[Variant] = [(encoded, _flags(len(encoded.ids), words, keep=keep)) for words in sets]
+    variants = [variant_of(encoded, words, keep=keep) for words in sets]
     evidence = subject.evidence_of(logits_without(subject, variants, removal), np.full(len(variants), target))
     return [sets[place] for place in np.argsort(-evidence if keep else evidence, kind="stable")[:WIDTH]]
-
-
-def _flags(number: int, words: tuple[int, ...], *, keep: bool) -> NDArray[np.bool_]:
-    flags = np.full(number, not keep)
-    flags[list(words)] = keep
-    return flags

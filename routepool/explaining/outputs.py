@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +14,16 @@ from routepool.explaining.capsules import CapsuleReport
 from routepool.explaining.explanation import Explanation
 from routepool.explaining.methods import METHODS
 from routepool.explaining.page import render_page
-from routepool.explaining.pictures import PICTURES
+from routepool.registry import Extra, Registry
 from routepool.scoring.bulk import check_out, naming_rows, new_file
 from routepool.scoring.predictor import Predictor, load
 
 DRAWN = (".png", ".svg")
 EXPLANATIONS, AUDITS, REPORTS = (".html", ".json", ".jsonl", *DRAWN), (".json", *DRAWN), (".json",)
+# Name -> what draws it into a file: explanation, rounds, audit.
+PICTURES: Registry[Callable[..., None]] = Registry(
+    "picture", dict.fromkeys(("explanation", "rounds", "audit"), Extra("routepool.extras.plot_explanation", "plot"))
+)
 
 
 class Explained(NamedTuple):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats, Integers
 from routepool.explaining.subject import Subject
 from routepool.scoring.torch_backend import TorchBackend
 
-Floats = NDArray[np.floating]
 FOLDS, STRENGTH = 5, 0.01  # of the probe: cross-validation, and the inverse of its regularisation
 
 
@@ -45,13 +44,13 @@ def capsules_of(subject: Subject, texts: Sequence[str]) -> Floats:
 
 
 def random_slices(vectors: Floats, number: int, *, seed: int = 0) -> Floats:
-    """(N, M, C) -> (N, number, C'): the features of all parts, dealt out at random into parts of equal size."""
+    """(N, M, C) -> (N, number, C'): the features of all parts, dealt at random into parts of equal size."""
     flat = vectors.reshape(len(vectors), -1)
     order = np.random.default_rng(seed).permutation(flat.shape[1])[: flat.shape[1] // number * number]
     return flat[:, order].reshape(len(vectors), number, -1)
 
 
-def redundancy_of(name: str, capsules: Floats, truth: NDArray[np.int64]) -> Redundancy:
+def redundancy_of(name: str, capsules: Floats, truth: Integers) -> Redundancy:
     """Compare the parts (N, M, C) with one another, and probe them for the labels (N,)."""
     number = capsules.shape[1]
     pairs = list(combinations((capsules[:, place] for place in range(number)), 2))
@@ -83,7 +82,7 @@ def _cosines(one: Floats, other: Floats) -> float:
     return float(np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0).mean())
 
 
-def _probe(capsules: Floats, truth: NDArray[np.int64]) -> float:
+def _probe(capsules: Floats, truth: Integers) -> float:
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.model_selection import cross_val_score  # noqa: PLC0415
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415

@@ -14,7 +14,6 @@ from typing import Any
 from routepool.errors import InputError, NotFiniteError
 from routepool.explaining import METHODS, Subject
 from routepool.explaining.methods import usual_method
-from routepool.explaining.passes import levels_of
 from routepool.extras.serving.computing import compute
 from routepool.extras.serving.lane import Lane, Question, within
 from routepool.extras.serving.prometheus import Metrics
@@ -59,7 +58,7 @@ def load_model(run: str) -> Loaded:
         predictor.predictions([_TRIAL])
     except NotFiniteError as error:
         raise InputError(f"{run}: {NotFiniteError(0, 'a text it was tried with')}") from error
-    layer = levels_of(saved.classifier)[-1].aggregator
+    layer = Subject.of(saved).levels[-1].aggregator
     description = {
         "model": Path(run).resolve().name,
         "labels": list(predictor.labels),
