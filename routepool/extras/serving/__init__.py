@@ -2,7 +2,7 @@
 
     connection -> protocol -> guard -> application -> lane -> model
 
-- `protocol` closes connections that dawdle, `guard` refuses what is too large, too many or without the key,
+- `protocol` closes slow connections, `guard` refuses what is too large, too many or without the key,
   `application` knows the addresses and the bodies, and a `lane` is the one thread that computes with a model, for
   many clients at once.
 - `server` listens, drains and reloads.

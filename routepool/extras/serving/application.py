@@ -1,5 +1,6 @@
 """The addresses of the server, and what each answers."""
 
+import asyncio
 import mimetypes
 from collections.abc import Sequence
 from importlib.resources import files
@@ -51,9 +52,9 @@ def build(service: Service, models: Models, gate: Gate, metrics: counting.Metric
         redoc_url=None,
         redirect_slashes=False,  # a redirection would lead to whatever the Host header names
     )
-    app.add_exception_handler(RequestValidationError, _tell_invalid)
-    app.add_exception_handler(HTTPException, _tell_refused)
-    # The guard asks for the key; this tells of it.
+    app.add_exception_handler(RequestValidationError, _say_invalid)
+    app.add_exception_handler(HTTPException, _say_refused)
+    # The guard checks the key; this describes it.
     key = [Depends(APIKeyHeader(name="X-API-Key", auto_error=False))] if service.key else []
     always = _problems(408, 413, 503, 401 if service.key else 421)
     for router in (_questions(service.limits, models), _management(service, models, metrics)):
@@ -64,12 +65,12 @@ def build(service: Service, models: Models, gate: Gate, metrics: counting.Metric
     return Guard(app, paths, limits=service.limits, key=service.key, gate=gate, metrics=metrics)
 
 
-async def _tell_invalid(_: Request, error: Exception) -> Response:
+async def _say_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return refusal(Refused(422, sentence(error.errors())))
 
 
-async def _tell_refused(_: Request, error: Exception) -> Response:
+async def _say_refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return refusal(error)
 
@@ -81,22 +82,22 @@ def _problems(*statuses: int) -> Answers:
 def _questions(limits: Limits, models: Models) -> APIRouter:
     """What is asked of texts."""
     router = APIRouter(tags=["texts"], responses=_problems(400, 422, 500, 504))
-    told: dict[str, Any] = {"response_description": "A result for each text, in their order."}
+    same: dict[str, Any] = {"response_description": "A result for each text, in their order."}
 
     async def ask(question: Question, texts: Sequence[str]) -> Response:
         results = ", ".join(await models.ask(question, texts))
         return Response(b'{"results": [%s]}' % results.encode("ascii"), media_type="application/json")
 
-    @router.post("/predict", response_model=Predictions, summary="Labels and their probabilities.", **told)
+    @router.post("/predict", response_model=Predictions, summary="Labels and their probabilities.", **same)
     async def predict(body: TextsBody) -> Response:
         return await ask(Question("predict"), body.checked(most=limits.texts, characters=limits.text_characters))
 
-    @router.post("/explain", response_model=Explanations, summary="Which word went where, and what mattered.", **told)
+    @router.post("/explain", response_model=Explanations, summary="Which word went where, and what mattered.", **same)
     async def explain(body: ExplainBody) -> Response:
         texts = body.checked(most=limits.explained_texts, characters=limits.explained_characters)
         return await ask(Question("explain", body.method, body.label, body.rounds), texts)
 
-    @router.post("/encode", response_model=Encodings, summary="The vector of each text.", **told)
+    @router.post("/encode", response_model=Encodings, summary="The vector of each text.", **same)
     async def encode(body: TextsBody) -> Response:
         return await ask(Question("encode"), body.checked(most=limits.texts, characters=limits.text_characters))
 
@@ -128,7 +129,7 @@ def _management(service: Service, models: Models, metrics: counting.Metrics) -> 
         if service.key is None:
             raise Refused(403, "a server without a key is reloaded by a signal; send SIGHUP to its process")
         try:
-            await models.reload()
+            await asyncio.shield(models.begin_reload())
         except (RoutepoolError, OSError) as error:
             raise Refused(409, f"the old model stays: {error}") from error
         return json_response({"status": "reloaded"})

@@ -1,4 +1,4 @@
-"""Connections that dawdle are closed: uvicorn waits for ever for half a header, and for a reader who reads nothing."""
+"""Slow connections are closed: uvicorn alone waits for ever for half a header, and for a client that reads nothing."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class PunctualProtocol(H11Protocol):
-    """HTTP/1.1 with a time limit on what a client sends before and after its turn, and on what it does not read."""
+    """HTTP/1.1 with a time limit on receiving from a client, and on sending to one that does not read."""
 
     header_seconds: float
     write_seconds: float
@@ -47,7 +47,7 @@ class PunctualProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch_receiving(self) -> None:
-        """Start the clock when a client should be sending and no request is being answered; it is not set back."""
+        """Start the clock when the client should send and no request is being answered; data does not restart it."""
         answering = self.cycle is not None and not self.cycle.response_complete
         if answering or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
             _cancel(self._receiving)

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import uvicorn
 
@@ -48,9 +48,9 @@ def serve(service: Service, on_ready: Callable[[str], None]) -> None:
 
 
 def _leave() -> None:
-    """End the process although a thread computes, as one in compiled code that nothing can interrupt.
+    """End the process although a thread still computes, in compiled code that nothing can interrupt.
 
-    All that was accepted has been answered. An interpreter that ends by itself would abort: it takes its threads down
+    All that was accepted has been answered. An interpreter that ends by itself would abort, since it stops its threads
     wherever they are.
     """
     logger.debug("left while a thread was computing")
@@ -62,7 +62,7 @@ def _leave() -> None:
 
 
 def bind(service: Service) -> socket.socket:
-    """The socket, bound before the model is loaded: a port that is taken is told at once."""
+    """The socket, bound before the model is loaded: a port that is taken is an error at once."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             service.host, service.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -77,8 +77,10 @@ def bind(service: Service) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        told = f"port {service.port} of {service.host} cannot be had ({error.strerror})"
-        raise InputError(f"{told}; choose another --port, or 0 for any that is free") from error
+        raise InputError(
+            f"port {service.port} of {service.host} cannot be had ({error.strerror}); choose another --port, or 0 for "
+            "any that is free"
+        ) from error
     return listener
 
 
@@ -109,7 +111,7 @@ async def _serve(
         timeout_graceful_shutdown=int(2 * limits.request_seconds + 1),
     )
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a malformed request is the client's matter
-    server = _Server(config, gate, models.reload, on_ready)
+    server = _Server(config, gate, models.begin_reload, on_ready)
     metrics.connections.set_function(gate.connections)
     await server.serve(sockets=[listener])
 
@@ -121,7 +123,7 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         gate: Gate,
-        reload: Callable[[], Awaitable[object]],
+        reload: Callable[[], object],
         on_ready: Callable[[str], None],
     ) -> None:
         super().__init__(config)
@@ -161,17 +163,13 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         handlers: dict[int, Callable[..., object]] = {signal.SIGINT: self.handle_exit, signal.SIGTERM: self.handle_exit}
         if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = lambda *_: loop.call_soon_threadsafe(self._begin_reload)
+            handlers[signal.SIGHUP] = lambda *_: loop.call_soon_threadsafe(self._reload)
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def _begin_reload(self) -> None:
-        task = asyncio.ensure_future(self._reload())
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by the models already
 
 
 def _waiting(listener: socket.socket) -> Iterator[socket.socket]:

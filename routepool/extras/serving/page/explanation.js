@@ -1,5 +1,7 @@
 // What the server says of a text, read for the page. No elements here.
 
+import { counted } from "./dom.js";
+
 const NARROWEST = 0.1; // range of the weights that is painted, of all there is above the average
 
 /** Server offsets count Unicode characters, JavaScript's count UTF-16 units: an emoji is one and two. */
@@ -18,9 +20,9 @@ export function slicer(text) {
 export function cautionsOf({ unread = 0, known = null }) {
   const cautions = [];
   if (unread) {
-    const number = unread.toLocaleString("en");
-    const left = `${number} more words were not read: the text is longer than the model’s limit.`;
-    cautions.push({ sentence: left, brief: `${number} unread` });
+    const words = `${counted(unread, "more word")} ${unread === 1 ? "was" : "were"}`;
+    const left = `${words} not read: the text is longer than the model’s limit.`;
+    cautions.push({ sentence: left, brief: `${unread.toLocaleString("en")} unread` });
   }
   if (known === 0) {
     const unknown = "The model knows no word of this text: its probabilities mean nothing.";
