@@ -40,9 +40,9 @@ class QuestionOptions:
     capsules: Annotated[
         str | None, typer.Option(metavar="DATA", help="Say what the capsules hold, on a labelled file or known set.")
     ] = None
-    audit: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Test the methods: take away the words they name.")
-    ] = None
+    audit: Annotated[str | None, typer.Option(metavar="DATA", help="Test the methods: remove the words they name.")] = (
+        None
+    )
     one_iteration: Annotated[
         str | None, typer.Option(metavar="RUN", help="With --capsules: a model with one iteration, to compare.")
     ] = None

@@ -7,14 +7,14 @@ from rich.text import Text
 
 from routepool.cli import screen
 from routepool.explaining.explanation import Explanation, Span
-from routepool.printable import one_line
+from routepool.printable import one_line, plural
 
 _FOR, _AGAINST, _PART = (47, 123, 216), (224, 118, 43), (107, 79, 208)
 _DARK = (38, 40, 46)  # behind a word that counts for nothing
 
 
 def paint(shown: Explanation) -> None:
-    """Prediction, scores and routes of one text."""
+    """Print the prediction, scores and routes of one text."""
     said = ", ".join(f"{label} {100 * shown.probabilities[label]:.1f} %" for label in shown.predicted) or "no label"
     screen.say("")
     screen.say(f"-> {said}; what speaks for {shown.label} ({shown.method}):")
@@ -24,11 +24,11 @@ def paint(shown: Explanation) -> None:
         screen.out.print(_scored(shown, shown.words, _largest(shown.words)))
         paint_routes(shown, shown.words)
     if shown.unread:
-        screen.say(f"{shown.unread} words behind these were not read")
+        screen.say(f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'} not read")
 
 
 def paint_routes(shown: Explanation, words: Sequence[Span]) -> None:
-    """One line for each part: the brighter a word, the more of it goes there. With rounds, one for each of them."""
+    """Print a line for each part, or for each round of it: the brighter a word, the more of it goes there."""
     full = shown.full_weight(words)
     for place, name in enumerate(shown.parts):
         for number in range(max(1, shown.rounds)):

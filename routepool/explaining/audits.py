@@ -17,8 +17,17 @@ import numpy as np
 from routepool.arrays import Flags, Floats, Integers
 from routepool.errors import InputError
 from routepool.explaining.methods import METHODS, Importance, leave_one_out
-from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
-from routepool.explaining.removal import REMOVALS, Variant, logits_without, variant_of
+from routepool.explaining.removal import (
+    REMOVALS,
+    Order,
+    Variant,
+    at_random,
+    by_rarity,
+    by_score,
+    by_search,
+    logits_without,
+    variant_of,
+)
 from routepool.explaining.subject import Subject
 from routepool.text import Encoded, Tokenizer
 

@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from routepool.explaining.explanation import Explanation, Span
-from routepool.printable import printable
+from routepool.printable import plural, printable
 
 STEPS = 10  # of a colour: a style for each, since a strict policy allows no style of a single word
 WORD, PART, HEIGHT, MARGIN = 46.0, 84.0, 150.0, 30.0  # distances, in pixels
@@ -142,6 +142,7 @@ def _text(shown: Explanation) -> dict[str, Any]:
         "label": _clean(shown.label),
         "passages": passages,
         "is_document": bool(shown.sentences),
+        "unread": f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'}",
     }
 
 
