@@ -154,21 +154,12 @@ def _show_report(found: CapsuleReport) -> None:
     shares = map(_percent, (of.by_word, of.by_position, of.by_both, of.context))
     columns = ("explained by", "word", "position", "both", "context")
     screen.table("variance of the coupling, in %", columns, [("", *shares)])
-    screen.table(
-        "redundant? parts of a text's vector; probes in %",
-        ("", "CKA", "cosine", "whole", "alone", "without one"),
-        [
-            (
-                one.name,
-                f"{one.cka:.2f}",
-                f"{one.cosine:.2f}",
-                _percent(one.whole),
-                _range(one.alone),
-                _range(one.without),
-            )
-            for one in found.redundancy
-        ],
-    )
+    table = []
+    for part in found.redundancy:
+        probes = (_percent(part.whole), _range(part.alone), _range(part.without))
+        table.append((part.name, f"{part.cka:.2f}", f"{part.cosine:.2f}", *probes))
+    of_parts = ("", "CKA", "cosine", "whole", "alone", "without one")
+    screen.table("redundant? parts of a text's vector; probes in %", of_parts, table)
 
 
 def _percent(share: float) -> str:

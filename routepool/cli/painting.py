@@ -6,7 +6,7 @@ from rich.style import Style
 from rich.text import Text
 
 from routepool.cli import screen
-from routepool.explaining.explanation import Explanation, Span
+from routepool.explaining.explanation import Explanation, Span, largest_score
 from routepool.printable import one_line, plural
 
 _FOR, _AGAINST, _PART = (47, 123, 216), (224, 118, 43), (107, 79, 208)
@@ -21,7 +21,7 @@ def paint(shown: Explanation) -> None:
     if shown.sentences:
         _paint_document(shown)
     else:
-        screen.out.print(_scored(shown, shown.words, _largest(shown.words)))
+        screen.out.print(_scored(shown, shown.words, largest_score(shown.words)))
         paint_routes(shown, shown.words)
     if shown.unread:
         screen.say(f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'} not read")
@@ -40,7 +40,7 @@ def paint_routes(shown: Explanation, words: Sequence[Span]) -> None:
 
 
 def _paint_document(shown: Explanation) -> None:
-    largest = _largest(shown.words)
+    largest = largest_score(shown.words)
     for place, sentence in enumerate(shown.sentences):
         weights = " ".join(f"{100 * weight:3.0f}" for weight in sentence.weights)
         line = Text(f"{sentence.score:+7.2f} [{weights}]  ")
@@ -65,7 +65,3 @@ def _append(line: Text, word: str, strength: float, colour: tuple[int, int, int]
         return
     behind = ",".join(str(round(dark + (full - dark) * strength)) for dark, full in zip(_DARK, colour, strict=True))
     line.append(word, Style(color="white", bgcolor=f"rgb({behind})")).append(" ")
-
-
-def _largest(spans: Sequence[Span]) -> float:
-    return max((abs(span.score) for span in spans), default=0.0)

@@ -24,49 +24,31 @@ FOLDS, STRENGTH = 5, 0.01  # of the probe: cross-validation, and the inverse of 
 
 @dataclass(frozen=True)
 class CapsuleView:
-    """One capsule of one level.
+    """One capsule of one level."""
 
-    Args:
-        level: words or sentences.
-        number: from 1.
-        share: of all couplings that it receives.
-        words: those it takes most, against its share; none for the capsules of sentences.
-        phrases: of two words, likewise.
-        classes: what the log-odds of each label lose on average when the capsule is set to zero.
-    """
-
-    level: str
-    number: int
-    share: float
-    words: tuple[Taken, ...]
-    phrases: tuple[Taken, ...]
-    classes: dict[str, float]
+    level: str  # words or sentences
+    number: int  # from 1
+    share: float  # of all couplings, that it receives
+    words: tuple[Taken, ...]  # those it takes most, against its share; none for the capsules of sentences
+    phrases: tuple[Taken, ...]  # of two words, likewise
+    classes: dict[str, float]  # what the log-odds of each label lose on average when the capsule is set to zero
 
 
 @dataclass(frozen=True)
 class Redundancy:
-    """How alike the parts of a text's vector are.
+    """How alike the parts of a text's vector are."""
 
-    Args:
-        name: what the parts are.
-        cka: mean linear CKA (Kornblith et al. 2019) of all pairs; 1 is the same up to rotation and scale.
-        cosine: mean absolute cosine of the parts of one text, over pairs and texts.
-        whole: accuracy of a probe on all parts, in cross-validation.
-        alone: on each part alone.
-        without: on all parts but one, for each.
-    """
-
-    name: str
-    cka: float
-    cosine: float
-    whole: float
-    alone: tuple[float, ...]
-    without: tuple[float, ...]
+    name: str  # what the parts are
+    cka: float  # mean linear CKA (Kornblith et al. 2019) of all pairs; 1 is the same up to rotation and scale
+    cosine: float  # mean absolute cosine of the parts of one text, over pairs and texts
+    whole: float  # accuracy of a probe on all parts, in cross-validation
+    alone: tuple[float, ...]  # on each part alone
+    without: tuple[float, ...]  # on all parts but one, for each
 
 
 @dataclass(frozen=True)
 class CapsuleReport:
-    """What is to be known of a model's capsules, measured on one labelled set."""
+    """All about a model's capsules, measured on one labelled set."""
 
     texts: int
     iterations: int  # that the model was trained with
@@ -90,15 +72,15 @@ def report_capsules(
     one_iteration: Subject | None = None,
     projected_mean: Subject | None = None,
 ) -> CapsuleReport:
-    """Look into the capsules of a routing model.
+    """Measure what the capsules of a routing model hold.
 
     Args:
         subject: the model.
         texts: a labelled set that it was not trained on.
         labels: one for each text.
-        one_iteration: a model trained with one iteration, whose capsules no route has sorted.
+        one_iteration: a model trained with one iteration, whose words were never routed.
         projected_mean: one trained with a single capsule as large as all of these, which is a projected mean; random
-            slices of it are what capsules would be if it did not matter which feature lies in which.
+            slices of it are what capsules would be if it did not matter which feature is in which.
     """
     _check_routed(subject)
     truth = np.array([subject.place(label) for label in labels], dtype=np.int64)

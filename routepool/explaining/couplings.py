@@ -1,4 +1,4 @@
-"""What each capsule takes: the couplings of all words of a set, against what the word and its place alone would say."""
+"""What each capsule takes: the couplings of all words of a set, and how far the word and its place predict them."""
 
 # W words of all texts  M capsules
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from routepool.arrays import Floats, Integers
-from routepool.explaining.subject import Subject, watch
+from routepool.explaining.subject import Subject
+from routepool.explaining.texts import read_weights
 from routepool.text import Encoded
 
 LEAST_COUNT = 5  # occurrences of a word or phrase that is listed
@@ -20,34 +20,21 @@ _ROUNDS = 10  # of fitting word and place together
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """The couplings of every word occurrence of some texts, in the order of the texts.
+    """The couplings of every word occurrence of some texts, in the order of the texts."""
 
-    Args:
-        coupling: (W, M).
-        ids: (W,) of the words in the vocabulary.
-        places: (W,) in its sentence, from 0.
-        texts: (W,) the text of each.
-        sentences: (W,) a number for each sentence of all texts.
-    """
-
-    coupling: Floats
-    ids: Integers
-    places: Integers
-    texts: Integers
-    sentences: Integers
+    coupling: Floats  # (W, M)
+    ids: Integers  # (W,) of the words in the vocabulary
+    places: Integers  # (W,) in its sentence, from 0
+    texts: Integers  # (W,) the text of each
+    sentences: Integers  # (W,) a number for each sentence of all texts
 
     @classmethod
     def of(cls, subject: Subject, encoded: Sequence[Encoded]) -> "Couplings":
         """Read the texts and keep the weights of the words' level."""
-        found: dict[int, Floats] = {}
-        with torch.no_grad():
-            for batch, ids, mask in subject.batches(encoded):
-                weights = watch(subject.model, ids, mask).levels[0].weights.double().numpy(force=True)
-                weights = weights.reshape(*batch.mask.shape, -1)
-                found |= {row: weights[place][batch.mask[place]] for place, row in enumerate(batch.rows.tolist())}
+        _, weights = read_weights(subject, encoded)
         lengths = [length for one in encoded for length in one.lengths.tolist()]
         return cls(
-            coupling=np.concatenate([found[row] for row in range(len(encoded))]),
+            coupling=np.concatenate([levels[0][-1] for levels in weights]),
             ids=np.concatenate([one.ids for one in encoded]).astype(np.int64),
             places=np.concatenate([np.arange(length) for length in lengths]),
             texts=np.repeat(np.arange(len(encoded)), [len(one.ids) for one in encoded]),
@@ -97,7 +84,7 @@ def _most(places: dict[str, list[int]], coupling: Floats, share: float, number: 
 
 @dataclass(frozen=True)
 class Variance:
-    """Shares of the coupling's variance that can be foretold on texts not used to learn them; the rest is context."""
+    """Shares of the coupling's variance that are predicted on texts not used to learn them; the rest is context."""
 
     by_word: float
     by_position: float
@@ -106,9 +93,9 @@ class Variance:
 
 
 def variance_of(couplings: Couplings) -> Variance:
-    """How much of a coupling the word and its place explain: means of one half of the texts foretell the other's.
+    """How much of a coupling the word and its place explain: means of one half of the texts predict the other half.
 
-    Means are drawn to the capsule's by one occurrence's weight, so that a word seen once is not believed outright.
+    Each mean counts one more occurrence, with the capsule's own mean, so that a word seen once is not trusted fully.
     """
     residual: dict[str, float] = dict.fromkeys(("none", "word", "position", "both"), 0.0)
     places = np.minimum(couplings.places, LAST_POSITION)
@@ -119,12 +106,12 @@ def variance_of(couplings: Couplings) -> Variance:
         middle = couplings.coupling[learn].mean(0)
         known, wanted = couplings.coupling[learn] - middle, couplings.coupling[here] - middle
         residual["none"] += float((wanted**2).sum())
-        foretold = {
-            "word": _foretold(known, [couplings.ids[learn]], [couplings.ids[here]]),
-            "position": _foretold(known, [places[learn]], [places[here]]),
-            "both": _foretold(known, [couplings.ids[learn], places[learn]], [couplings.ids[here], places[here]]),
+        predicted = {
+            "word": _predicted(known, [couplings.ids[learn]], [couplings.ids[here]]),
+            "position": _predicted(known, [places[learn]], [places[here]]),
+            "both": _predicted(known, [couplings.ids[learn], places[learn]], [couplings.ids[here], places[here]]),
         }
-        for name, values in foretold.items():
+        for name, values in predicted.items():
             residual[name] += float(((wanted - values) ** 2).sum())
     total = residual["none"] or 1.0
     word, position, both = (max(0.0, 1 - residual[name] / total) for name in ("word", "position", "both"))
@@ -140,7 +127,7 @@ def means_by_word(couplings: Couplings, vocabulary: int, half: int) -> Floats:
     return means
 
 
-def _foretold(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
+def _predicted(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
     """Additive means over the groups of each key, fitted in turn."""
     sizes = [int(max(one.max(), other.max())) + 1 for one, other in zip(keys, wanted, strict=True)]
     effects: list[Floats] = [np.zeros((size, known.shape[1])) for size in sizes]

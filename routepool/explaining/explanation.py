@@ -179,6 +179,11 @@ def _of_version_1(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "part": part, "share_of": share_of, "levels": levels}
 
 
+def largest_score(spans: Sequence[Span]) -> float:
+    """The size of the score that is farthest from 0; 0 for no spans."""
+    return max((abs(span.score) for span in spans), default=0.0)
+
+
 def _span(values: Mapping[str, Any]) -> Span:
     rounds = tuple(map(tuple, values["rounds"]))
     return Span(**{**values, "weights": tuple(values["weights"]), "rounds": rounds})

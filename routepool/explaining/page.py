@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from routepool.explaining.explanation import Explanation, Span
+from routepool.explaining.explanation import Explanation, Span, largest_score
 from routepool.printable import plural, printable
 
 STEPS = 10  # of a colour: a style for each, since a strict policy allows no style of a single word
@@ -135,19 +135,20 @@ def _spread(number: int, width: float) -> list[float]:
 
 def _text(shown: Explanation) -> dict[str, Any]:
     likeliest = sorted(shown.probabilities.items(), key=lambda item: -item[1])
-    passages = list(_sentences(shown)) if shown.sentences else [_passage(shown, shown.words, _largest(shown.words))]
     return {
         "explanation": shown,
         "labels": [(_clean(label), value, label in shown.predicted) for label, value in likeliest[:STEPS]],
         "label": _clean(shown.label),
-        "passages": passages,
+        "passages": list(_passages(shown)),
         "is_document": bool(shown.sentences),
         "unread": f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'}",
     }
 
 
-def _sentences(shown: Explanation) -> Iterator[Passage]:
-    largest, of_words = _largest(shown.sentences), _largest(shown.words)
+def _passages(shown: Explanation) -> Iterator[Passage]:
+    largest, of_words = largest_score(shown.sentences), largest_score(shown.words)
+    if not shown.sentences:
+        yield _passage(shown, shown.words, of_words)
     full = max((weight for sentence in shown.sentences for weight in sentence.weights), default=0)
     for place, sentence in enumerate(shown.sentences):
         passage = _passage(shown, shown.words_of(place), of_words)
@@ -179,10 +180,6 @@ def _pieces(shown: Explanation, words: Sequence[Span], colours: Sequence[tuple[s
         pieces.append(Piece(_clean(shown.of(word)), colour, hint))
         end = word.end
     return pieces
-
-
-def _largest(spans: Sequence[Span]) -> float:
-    return max((abs(span.score) for span in spans), default=0.0)
 
 
 def _signed(score: float, largest: float) -> str:

@@ -1,4 +1,4 @@
-"""Texts -> explanations."""
+"""Texts -> explanations of them."""
 
 # M parts of a vector
 
@@ -41,7 +41,7 @@ def explain(
     method = method or usual_method(subject)
     importance = METHODS[method]  # an unknown name is refused before anything is computed
     encoded = subject.encode(texts)
-    probabilities, rounds = _read(subject, encoded, iterations=iterations)
+    probabilities, rounds = read_weights(subject, encoded, iterations=iterations)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64))
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
@@ -61,8 +61,10 @@ def explain(
     ]
 
 
-def _read(subject: Subject, encoded: Sequence[Encoded], *, iterations: bool) -> tuple[Floats, list[list[Rounds]]]:
-    """Probabilities (B, K), and for each text the weights of its levels, words first."""
+def read_weights(
+    subject: Subject, encoded: Sequence[Encoded], *, iterations: bool = False
+) -> tuple[Floats, list[list[Rounds]]]:
+    """Probabilities (B, K), and for each text the weights of its levels, words first, in one round or in all."""
     if iterations and subject.levels[0].aggregator.iterations == 1:
         raise InputError(f"there are no rounds to show: this model aggregates by {_name(subject)!r}, in a single one")
     logits = np.empty((len(encoded), len(subject.labels)))

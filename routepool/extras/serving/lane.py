@@ -30,25 +30,15 @@ class Question(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """The texts of one request.
-
-    Args:
-        question: what is asked of them.
-        texts: at least one.
-        costs: of each text, in whatever the lane counts.
-        answer: where the results are waited for; also done when nobody waits any more.
-        model: the one that computed the first texts and will compute the rest, so that no answer mixes two.
-        results: of the texts computed so far.
-        failed: some texts could not be computed, so the rest need not be.
-    """
+    """The texts of one request."""
 
     question: Question
-    texts: Sequence[str]
-    costs: Sequence[int]
-    answer: "asyncio.Future[list[str]]"
-    model: Predictor | None = None
-    results: list[str] = field(default_factory=list)
-    failed: bool = False
+    texts: Sequence[str]  # at least one
+    costs: Sequence[int]  # of each text, in whatever the lane counts
+    answer: "asyncio.Future[list[str]]"  # also done when nobody waits any more
+    model: Predictor | None = None  # computed the first texts, and so the rest: no answer mixes two
+    results: list[str] = field(default_factory=list)  # of the texts computed so far
+    failed: bool = False  # some texts could not be computed, so the rest need not be
     arrived: float = field(default_factory=time.monotonic)
 
     @property
