@@ -12,8 +12,16 @@ import torch
 
 from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
-from routepool.explaining.couplings import Couplings, Taken, Variance, favourites, variance_of
-from routepool.explaining.nulls import Changed, by_coupling, by_iterations
+from routepool.explaining.couplings import (
+    Changed,
+    Couplings,
+    Taken,
+    Variance,
+    by_coupling,
+    by_iterations,
+    favourites,
+    variance_of,
+)
 from routepool.explaining.subject import Subject, watch, without_capsule
 from routepool.scoring.probabilities import check_finite
 from routepool.scoring.torch_backend import TorchBackend
@@ -170,14 +178,13 @@ def _redundancy(
     one_iteration: Subject | None,
     projected_mean: Subject | None,
 ) -> list[Redundancy]:
-    own = capsules_of(subject, texts)
-    found = [redundancy_of("capsules", own, truth)]
+    parts = {"capsules": capsules_of(subject, texts)}
     if one_iteration is not None:
-        found.append(redundancy_of("capsules of one iteration", capsules_of(one_iteration, texts), truth))
+        parts["capsules of one iteration"] = capsules_of(one_iteration, texts)
     if projected_mean is not None:
-        slices = random_slices(capsules_of(projected_mean, texts), own.shape[1])
-        found.append(redundancy_of("random slices of a projected mean", slices, truth))
-    return found
+        slices = random_slices(capsules_of(projected_mean, texts), parts["capsules"].shape[1])
+        parts["random slices of a projected mean"] = slices
+    return [redundancy_of(name, of_texts, truth) for name, of_texts in parts.items()]
 
 
 def capsules_of(subject: Subject, texts: Sequence[str]) -> Floats:

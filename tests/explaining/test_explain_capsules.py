@@ -10,8 +10,7 @@ from support import planted
 from routepool.errors import InputError
 from routepool.explaining import CapsuleReport, Subject, report_capsules
 from routepool.explaining.capsules import linear_cka, random_slices, redundancy_of
-from routepool.explaining.couplings import Couplings, favourites, variance_of
-from routepool.explaining.nulls import by_iterations, recoupled, shuffled
+from routepool.explaining.couplings import Couplings, by_iterations, favourites, recoupled, shuffled, variance_of
 from routepool.scoring.torch_backend import logits_of
 
 EXAMPLES = planted.planted(60, seed=5)

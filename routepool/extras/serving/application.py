@@ -2,10 +2,11 @@
 
 import asyncio
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
+import jinja2
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import APIKeyHeader
@@ -30,7 +31,6 @@ from routepool.extras.serving.bodies import (
 from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
 from routepool.extras.serving.lane import Question
 from routepool.extras.serving.models import Models
-from routepool.extras.serving.reference import render_reference
 from routepool.extras.serving.refusals import REASONS, Refused, json_response, refusal, sentence
 from routepool.serving import Limits, Service
 
@@ -162,7 +162,7 @@ def _pages(description: dict[str, Any]) -> APIRouter:
     router = APIRouter()
     folder = files("routepool.extras.serving") / "page"
     contents = {item.name: item.read_bytes() for item in folder.iterdir() if item.is_file()}
-    reference, contents["reference.css"] = render_reference(description)
+    reference, contents["reference.css"] = _render_reference(description)
 
     @router.get("/")
     async def page() -> Response:
@@ -183,3 +183,40 @@ def _file(name: str, contents: dict[str, bytes]) -> Response:
     if name not in contents:
         raise HTTPException(404, "there is no such file")
     return Response(contents[name], media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+
+
+class _Operation(NamedTuple):
+    """One address of the OpenAPI description, and what it answers."""
+
+    method: str
+    path: str
+    summary: str
+    fields: list[tuple[str, str, str]]  # of the body: name, type, what it is
+    answers: list[tuple[str, str]]  # status and meaning
+
+
+def _render_reference(description: dict[str, Any]) -> tuple[str, bytes]:
+    """The page at /docs and its style sheet: plain HTML that needs no script and nothing from elsewhere."""
+    folder = files("routepool.extras.serving")
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True).from_string(
+        (folder / "reference.html.jinja").read_text("utf-8")
+    )
+    page = template.render(info=description["info"], operations=list(_operations(description)))
+    return page, (folder / "reference.css").read_bytes()
+
+
+def _operations(description: dict[str, Any]) -> Iterator[_Operation]:
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            answers = [(status, answer["description"]) for status, answer in sorted(operation["responses"].items())]
+            fields = list(_fields(description, operation.get("requestBody")))
+            yield _Operation(method.upper(), path, operation["summary"], fields, answers)
+
+
+def _fields(description: dict[str, Any], body: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
+    if body is None:
+        return
+    name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    for field, schema in description["components"]["schemas"][name]["properties"].items():
+        types = [f"{one['items']['type']}s" if "items" in one else one["type"] for one in schema.get("anyOf", [schema])]
+        yield field, " or ".join(types), schema.get("description", "")
