@@ -28,7 +28,7 @@ class QuestionOptions:
     method: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How importance is measured; a wrong name lists them. With --audit, only it."
+            metavar="NAME", help="How importance is measured; a wrong name lists them. With --audit, only this method."
         ),
     ] = None
     label: Annotated[str | None, typer.Option(metavar="L", help="What words speak for; else the likeliest.")] = None
@@ -54,7 +54,7 @@ class QuestionOptions:
     as_json: AsJson = False
 
     def __post_init__(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse options that do not go together."""
         if self.capsules and self.audit:
             raise InputError("--capsules and --audit are two questions; ask one at a time")
         if self.part not in PARTS:

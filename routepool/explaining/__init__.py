@@ -1,10 +1,10 @@
-"""Why a model says what it says: which word went where, how much each mattered, and whether that can be believed.
+"""Why a model predicts what it does: which word went where, how much each mattered, and whether to believe that.
 
 - `explain` gives an `Explanation` of each text, which becomes a page, a picture, JSON or lines of a terminal.
 - `explain_file` does so for all texts of a file, and writes them; `write_explanations` and `write_findings` write.
-- `audit` takes the words away that a method names, and looks what the model says then.
-- `report_capsules` asks what the capsules hold, whether routing is dynamic, and whether capsules differ.
-- `costs_of` says how much reading an explanation takes, before it is begun.
+- `audit` takes away the words that a method names, and measures what the model says then.
+- `report_capsules` measures what the capsules hold, whether routing is dynamic, and whether capsules differ.
+- `costs_of` estimates how much an explanation reads, before it is begun.
 
 >>> from routepool.model import Classifier
 >>> from routepool.settings import ModelConfig

@@ -26,7 +26,6 @@ from routepool.text import Encoded, words_of
 DEFAULT_METHOD = "integrated-gradients"
 DEFAULT_WITHOUT_VECTORS = "leave-one-out"  # of a model on a pre-trained encoder, whose word vectors are inside it
 STEPS = 32  # between the baseline and the text
-REMOVAL = "drop"  # of leave-one-out
 
 
 class Importance(NamedTuple):
@@ -166,14 +165,13 @@ def by_integrated_gradients(asked: Asked) -> list[Tensor]:
     return _summed(asked, way * total)
 
 
-@METHODS.register("leave-one-out")
-def by_leaving_out(subject: Subject, encoded: Sequence[Encoded], targets: Integers) -> list[Importance]:
-    """What the label's evidence loses when the word, or the sentence, is dropped from the text."""
-    return leave_one_out(subject, encoded, targets, removal=REMOVAL)
+def leave_one_out(
+    subject: Subject, encoded: Sequence[Encoded], targets: Integers, *, removal: str = "drop"
+) -> list[Importance]:
+    """What the label's evidence loses when the word, or the sentence, is removed from the text.
 
-
-def leave_one_out(subject: Subject, encoded: Sequence[Encoded], targets: Integers, *, removal: str) -> list[Importance]:
-    """The same for any way of removing words. The pieces of a word, where it has several, share its loss evenly."""
+    The pieces of a word, where it has several, share its loss evenly.
+    """
     result = []
     for one, target in zip(encoded, targets.tolist(), strict=True):
         words = words_of(one).of_pieces.astype(np.int64)  # those of a pre-trained encoder are left out whole
@@ -184,6 +182,9 @@ def leave_one_out(subject: Subject, encoded: Sequence[Encoded], targets: Integer
         lost, number = evidence[0] - evidence[1:], int(words.max(initial=-1)) + 1
         result.append(Importance((lost[:number] / np.bincount(words, minlength=number))[words], lost[number:]))
     return result
+
+
+METHODS.register("leave-one-out")(leave_one_out)
 
 
 def _terms(level: LevelPass) -> Tensor:

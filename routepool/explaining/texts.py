@@ -35,7 +35,7 @@ def explain(
         subject: the model.
         texts: raw.
         method: a name of `METHODS`; None for the usual one.
-        label: whose evidence is scored; None for the likeliest of each text.
+        label: the one that words speak for; None for the likeliest of each text.
         iterations: keep the weights of every round of routing.
     """
     method = method or usual_method(subject)

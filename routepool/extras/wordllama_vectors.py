@@ -22,8 +22,8 @@ from routepool.vectors import SOURCES
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _START = "▁"  # marks a piece that begins a word
-# Their components have a standard deviation of 0.9, twice that of GloVe's, and training hardly moves them unscaled. Chosen
-# on dev of rotten-tomatoes with one seed, against 1.
+# Their components have a standard deviation of 0.9, twice that of GloVe's, and training hardly moves them unscaled.
+# Chosen on dev of rotten-tomatoes with one seed, against 1.
 SCALE = 0.3
 
 _spec = find_spec("wordllama")

@@ -127,7 +127,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         windows = torch.split(ids[mask], lengths)
         # A cached window is encoded alone, so that its states do not depend, to the last bit, on the others.
         cache = self.cache
-        encoded = [cache.get(one, self._encode_alone) for one in windows] if cache else self._encode(windows)
+        encoded = self._encode(windows) if cache is None else [cache.get(one, self._encode_alone) for one in windows]
         return result.masked_scatter(mask.unsqueeze(-1), torch.cat(encoded).to(result.dtype))
 
     def _encode_alone(self, window: Tensor) -> Tensor:

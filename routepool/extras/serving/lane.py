@@ -223,9 +223,13 @@ class Lane:
         texts = [text for some in slices for text in some.texts]
         first = slices[0].job
         assert first.model is not None
+
+        def wanted() -> bool:
+            return not self._closed and any(some.job.is_wanted for some in slices)
+
         try:
             self._metrics.batches.labels(self.name).observe(len(texts))
-            results = iter(self.compute(first.model, first.question, texts, lambda: self._is_wanted(slices)))
+            results = iter(self.compute(first.model, first.question, texts, wanted))
             return [[next(results) for _ in some.texts] for some in slices]
         except Abandoned:
             return [Refused(503, STOPPING, RETRY) for _ in slices]
@@ -233,9 +237,6 @@ class Lane:
             if len(slices) > 1:
                 return [outcome for some in slices for outcome in self._computed([some])]
             return [_failure(error, done=len(slices[0].job.results))]
-
-    def _is_wanted(self, slices: Sequence[Slice]) -> bool:
-        return not self._closed and any(some.job.is_wanted for some in slices)
 
     def _deliver(self, slices: Sequence[Slice], outcomes: Sequence[Outcome]) -> None:
         for some, outcome in zip(slices, outcomes, strict=True):

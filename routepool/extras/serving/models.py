@@ -11,7 +11,10 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import nn
 
 from routepool.errors import InputError, NotFiniteError
 from routepool.explaining import METHODS, Subject, costs_of
@@ -19,14 +22,10 @@ from routepool.explaining.methods import usual_method
 from routepool.extras.serving.lane import Abandoned, Lane, Question, Wanted, within
 from routepool.extras.serving.prometheus import Metrics
 from routepool.extras.serving.refusals import Refused
+from routepool.persistence import SavedModel
 from routepool.scoring.predictor import Predictor, load, of_saved
 from routepool.serving import Service
 from routepool.text import Reading
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from routepool.persistence import SavedModel
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ def load_model(run: str) -> Loaded:
     return Loaded((predictor, explainer, long_explainer), description)
 
 
-def _copied(saved: "SavedModel", shared: dict[int, Any] | None = None) -> "SavedModel":
+def _copied(saved: SavedModel, shared: dict[int, Any] | None = None) -> SavedModel:
     """The model for another thread: what is watched and changed is its own, and so are weights that are not shared."""
     return replace(saved, classifier=deepcopy(saved.classifier, shared))
 
@@ -111,7 +110,11 @@ class Models:
         self._reloads: set[asyncio.Task[None]] = set()
         self.description = loaded.description
         limits = service.limits
-        of_all: dict[str, Any] = {"compute": compute, "start": self._set_threads, "metrics": metrics}
+        of_all: dict[str, Any] = {
+            "compute": compute,
+            "start": lambda: torch.set_num_threads(service.threads),
+            "metrics": metrics,
+        }
         of_answers = of_all | {
             "batch": BATCH_TEXTS,
             "turn": TURN_CHARACTERS,
@@ -197,11 +200,6 @@ class Models:
         loading = [self._loading] if self._loading else []
         return all(ended) and not wait(loading, max(0.0, end - time.monotonic())).not_done
 
-    def _set_threads(self) -> None:
-        import torch  # noqa: PLC0415
-
-        torch.set_num_threads(self._service.threads)
-
 
 def _load_again(run: str) -> Loaded:
     try:
@@ -232,7 +230,7 @@ def compute(model: Predictor, question: Question, texts: Sequence[str], wanted: 
 
 
 @contextmanager
-def _abandoning(model: "nn.Module", wanted: Wanted) -> Iterator[None]:
+def _abandoning(model: nn.Module, wanted: Wanted) -> Iterator[None]:
     """Every layer asks whether its result is wanted before it computes: whatever a model is used for passes its layers.
 
     The longest computation between two questions is a batch of a few thousand words, a fraction of a second.

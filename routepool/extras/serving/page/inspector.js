@@ -43,7 +43,7 @@ export function overview(place, explanation, settings, characters) {
   put(place, shown);
 }
 
-/** It never shrinks while a text is shown: at the end of a scrolled page that would move the words away. */
+/** It never shrinks while a text is shown: that would move the words away on a page scrolled to its end. */
 function put(place, shown) {
   place.replaceChildren(make("div", { class: "stay" }, ...shown));
   place.style.minHeight = "";

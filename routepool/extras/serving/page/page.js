@@ -180,21 +180,19 @@ function step(by) {
 }
 
 function play() {
-  clearInterval(playing);
-  if (playing) {
-    playing = 0;
-    return show();
-  }
+  if (playing) return pause();
   choose({ round: 0 });
   playing = setInterval(() => {
     step(1);
-    if (byId("round-on").disabled) {
-      clearInterval(playing);
-      playing = 0;
-      show();
-    }
+    if (byId("round-on").disabled) pause();
   }, PACE);
   return show();
+}
+
+function pause() {
+  clearInterval(playing);
+  playing = 0;
+  show();
 }
 
 function enter(next) {

@@ -1,4 +1,4 @@
-// Lines from the words down to the parts, as thick as the coupling; for texts of one line, where eyes can follow.
+// Lines from the words down to the parts, as thick as the coupling; only for texts that fit on one line.
 
 import { make, paint } from "./dom.js";
 import { partColour } from "./colours.js";
