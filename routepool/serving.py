@@ -17,8 +17,8 @@ def _limit(usual: float, flag: str, help: str, *, least: float = 1) -> Any:
 class Limits:
     """What a client may ask for; more is refused before anything is computed.
 
-    An explanation costs a hundred times what a prediction costs, and more: a prediction reads each word once, leaving
-    one out reads a text once for each of its words.
+    An explanation costs a hundred times as much as a prediction, or more: a prediction reads each word once,
+    leave-one-out reads a text once for each of its words.
     """
 
     body_bytes: int = _limit(1_000_000, "body-bytes", "Of a request.")
@@ -60,6 +60,6 @@ class Service:
     limits: Limits = Limits()
 
 
-# Name -> what serves until it is told to stop, and calls back with its address as soon as it answers.
+# Name -> what serves until a signal stops it, and calls back with its address as soon as it answers.
 Server = Callable[[Service, Callable[[str], None]], None]
 SERVERS: Registry[Server] = Registry("server", extras={"http": Extra("routepool.extras.serving", "serve")})

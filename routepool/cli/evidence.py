@@ -14,7 +14,6 @@ from routepool.datasets.sources import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import Audit, CapsuleReport, Subject, audit, report_capsules
 from routepool.explaining.audits import Measure
-from routepool.explaining.couplings import Taken
 from routepool.explaining.outputs import (
     AUDITS,
     EXPLANATIONS,
@@ -24,6 +23,7 @@ from routepool.explaining.outputs import (
     write_explanations,
     write_findings,
 )
+from routepool.printable import plural
 from routepool.runs.sets import check_labels, load_part
 from routepool.scoring.bulk import naming_rows
 from routepool.scoring.predictor import Predictor, load
@@ -60,25 +60,27 @@ def audit_methods(run: str, question: QuestionOptions, *, force: bool, **reading
     """Take away the words that the methods name, and show what that does."""
     check_asked(question.out or [], AUDITS, method=question.method, force=force)
     model = load(run)
+    subject = Subject.of(model.saved)
     texts = [example.text for example in _labelled(model, question.audit or "", question, **reading).examples]
-    found = audit(_subject(model), texts, methods=None if question.method is None else [question.method])
+    found = audit(subject, texts, methods=None if question.method is None else [question.method])
     _answer(question, found)
     if not question.as_json:
-        show_audit(found)
+        _show_audit(found)
 
 
 def show_capsules(run: str, question: QuestionOptions, *, force: bool, **reading: Any) -> None:
     """Say what the capsules of a model hold."""
     check_asked(question.out or [], REPORTS, method=question.method, force=force)
     model = load(run)
-    examples = _labelled(model, question.capsules or "", question, **reading).examples
+    subject = Subject.of(model.saved)
     named = {"one_iteration": question.one_iteration, "projected_mean": question.projected_mean}
-    controls = {name: _subject(load(other)) for name, other in named.items() if other}
+    controls = {name: Subject.of(load(other).saved) for name, other in named.items() if other}
+    examples = _labelled(model, question.capsules or "", question, **reading).examples
     labels = [label for example in examples for label in (example.labels or ())[:1]]
-    found = report_capsules(_subject(model), [example.text for example in examples], labels, **controls)
+    found = report_capsules(subject, [example.text for example in examples], labels, **controls)
     _answer(question, found)
     if not question.as_json:
-        show_report(found)
+        _show_report(found)
 
 
 def _answer(question: QuestionOptions, found: Audit | CapsuleReport) -> None:
@@ -107,69 +109,60 @@ def _labelled(model: Predictor, data: str, question: QuestionOptions, **reading:
     return examples.select(place * number // most for place in range(most)) if number > most else examples
 
 
-def _subject(model: Predictor) -> Subject:
-    assert model.saved is not None
-    return Subject.of(model.saved)
-
-
-def show_audit(found: Audit) -> None:
-    """One table for each way of removing words."""
+def _show_audit(found: Audit) -> None:
     screen.say(
-        f"{found.texts} texts. Comprehensiveness: what the label's probability loses without the best words, more is "
-        "better; sufficiency: with only them, less is better. 1 is the loss of an empty text. Flips: other predictions "
-        "without the best words, in %. Intervals are of 95 %."
+        f"{plural(found.texts, 'text')}. Comprehensiveness: what the label's probability loses without the best words, "
+        "more is better; sufficiency: with only them, less is better. 1 is the loss of an empty text. Flips: other "
+        "predictions without the best words, in %. Intervals are of 95 %."
     )
+    flips = (f"flips at {100 * share:.0f} %" for share in found.shares)
+    columns = ("order", "comprehensiveness", "sufficiency", *flips)
     for removal, loss in found.empty_loss.items():
         rows = [
             (
                 row.order,
                 _interval(row.normal_comprehensiveness),
                 _interval(row.normal_sufficiency),
-                *(f"{100 * flips.value:.1f}" for flips in row.flips),
+                *(_percent(flips.value) for flips in row.flips),
             )
             for row in found.rows
             if row.removal == removal
         ]
-        flips = (f"flips at {100 * share:.0f} %" for share in found.shares)
-        title = f"removal: {removal} (an empty text loses {loss:.3f})"
-        screen.table(title, ("order", "comprehensiveness", "sufficiency", *flips), rows)
+        screen.table(f"removal: {removal} (an empty text loses {loss:.3f})", columns, rows)
 
 
-def show_report(found: CapsuleReport) -> None:
-    """Words, classes and nulls."""
+def _show_report(found: CapsuleReport) -> None:
     for view in found.capsules:
         classes = ", ".join(f"{label} {effect:+.2f}" for label, effect in view.classes.items())
         name = f"{found.part} {view.number} of {view.level}"
-        screen.say(f"{name}: {100 * view.share:.1f} % of the couplings; without it {classes}")
+        screen.say(f"{name}: {_percent(view.share)} % of the couplings; without it {classes}")
         for name, taken in (("words", view.words), ("phrases", view.phrases)):
             if taken:
-                screen.say(f"  {name}: {_listed(taken)}")
-    screen.say(f"{found.texts} texts. Classes: what a label's log-odds lose when the {found.part} is set to zero.")
-    rows = [(one.name, f"{100 * one.accuracy:.1f}", f"{100 * one.changed:.1f}") for one in found.by_iterations]
-    title = f"dynamic? other numbers of iterations, trained with {found.iterations}, in %"
-    screen.table(title, ("iterations", "accuracy", "changed"), rows)
-    rows = [(one.name, f"{100 * one.accuracy:.1f}", f"{100 * one.changed:.1f}") for one in found.by_coupling]
-    screen.table("dynamic? other couplings of the words, in %", ("coupling", "accuracy", "changed"), rows)
-    one = found.variance
-    shares = [f"{100 * share:.1f}" for share in (one.by_word, one.by_position, one.by_both, one.context)]
-    screen.table(
-        "variance of the coupling, in %", ("explained by", "word", "position", "both", "context"), [("", *shares)]
+                listed = ", ".join(f"{one.words} ({one.times_share:.1f}x)" for one in taken[:_SHOWN])
+                screen.say(f"  {name}: {listed}")
+    screen.say(
+        f"{plural(found.texts, 'text')}. Classes: what a label's log-odds lose when the {found.part} is set to zero."
     )
-    screen.table(
-        "redundant? parts of a text's vector; probes in %",
-        ("", "CKA", "cosine", "whole", "alone", "without one"),
-        [
-            (
-                part.name,
-                f"{part.cka:.2f}",
-                f"{part.cosine:.2f}",
-                f"{100 * part.whole:.1f}",
-                _range(part.alone),
-                _range(part.without),
-            )
-            for part in found.redundancy
-        ],
-    )
+    for title, name, changed in (
+        (f"other numbers of iterations, trained with {found.iterations}", "iterations", found.by_iterations),
+        ("other couplings of the words", "coupling", found.by_coupling),
+    ):
+        rows = [(one.name, _percent(one.accuracy), _percent(one.changed)) for one in changed]
+        screen.table(f"dynamic? {title}, in %", (name, "accuracy", "changed"), rows)
+    of = found.variance
+    shares = map(_percent, (of.by_word, of.by_position, of.by_both, of.context))
+    columns = ("explained by", "word", "position", "both", "context")
+    screen.table("variance of the coupling, in %", columns, [("", *shares)])
+    table = []
+    for part in found.redundancy:
+        probes = (_percent(part.whole), _range(part.alone), _range(part.without))
+        table.append((part.name, f"{part.cka:.2f}", f"{part.cosine:.2f}", *probes))
+    of_parts = ("", "CKA", "cosine", "whole", "alone", "without one")
+    screen.table("redundant? parts of a text's vector; probes in %", of_parts, table)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def _interval(measure: Measure) -> str:
@@ -177,8 +170,4 @@ def _interval(measure: Measure) -> str:
 
 
 def _range(shares: Sequence[float]) -> str:
-    return f"{100 * min(shares):.1f} to {100 * max(shares):.1f}" if shares else "-"
-
-
-def _listed(taken: Sequence[Taken]) -> str:
-    return ", ".join(f"{one.words} ({one.times_share:.1f}x)" for one in taken[:_SHOWN])
+    return f"{_percent(min(shares))} to {_percent(max(shares))}" if shares else "-"

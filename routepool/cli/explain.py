@@ -28,7 +28,7 @@ class QuestionOptions:
     method: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="How importance is measured; a wrong name lists them. With --audit, only it."
+            metavar="NAME", help="How importance is measured; a wrong name lists them. With --audit, only this method."
         ),
     ] = None
     label: Annotated[str | None, typer.Option(metavar="L", help="What words speak for; else the likeliest.")] = None
@@ -40,9 +40,9 @@ class QuestionOptions:
     capsules: Annotated[
         str | None, typer.Option(metavar="DATA", help="Say what the capsules hold, on a labelled file or known set.")
     ] = None
-    audit: Annotated[
-        str | None, typer.Option(metavar="DATA", help="Test the methods: take away the words they name.")
-    ] = None
+    audit: Annotated[str | None, typer.Option(metavar="DATA", help="Test the methods: remove the words they name.")] = (
+        None
+    )
     one_iteration: Annotated[
         str | None, typer.Option(metavar="RUN", help="With --capsules: a model with one iteration, to compare.")
     ] = None
@@ -54,7 +54,7 @@ class QuestionOptions:
     as_json: AsJson = False
 
     def __post_init__(self) -> None:
-        """Refuse what does not go together."""
+        """Refuse options that do not go together."""
         if self.capsules and self.audit:
             raise InputError("--capsules and --audit are two questions; ask one at a time")
         if self.part not in PARTS:

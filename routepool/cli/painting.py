@@ -6,29 +6,29 @@ from rich.style import Style
 from rich.text import Text
 
 from routepool.cli import screen
-from routepool.explaining.explanation import Explanation, Span
-from routepool.printable import one_line
+from routepool.explaining.explanation import Explanation, Span, largest_score
+from routepool.printable import one_line, plural
 
 _FOR, _AGAINST, _PART = (47, 123, 216), (224, 118, 43), (107, 79, 208)
 _DARK = (38, 40, 46)  # behind a word that counts for nothing
 
 
 def paint(shown: Explanation) -> None:
-    """Prediction, scores and routes of one text."""
+    """Print the prediction, scores and routes of one text."""
     said = ", ".join(f"{label} {100 * shown.probabilities[label]:.1f} %" for label in shown.predicted) or "no label"
     screen.say("")
     screen.say(f"-> {said}; what speaks for {shown.label} ({shown.method}):")
     if shown.sentences:
         _paint_document(shown)
     else:
-        screen.out.print(_scored(shown, shown.words, _largest(shown.words)))
+        screen.out.print(_scored(shown, shown.words, largest_score(shown.words)))
         paint_routes(shown, shown.words)
     if shown.unread:
-        screen.say(f"{shown.unread} words behind these were not read")
+        screen.say(f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'} not read")
 
 
 def paint_routes(shown: Explanation, words: Sequence[Span]) -> None:
-    """One line for each part: the brighter a word, the more of it goes there. With rounds, one for each of them."""
+    """Print a line for each part, or for each round of it: the brighter a word, the more of it goes there."""
     full = shown.full_weight(words)
     for place, name in enumerate(shown.parts):
         for number in range(max(1, shown.rounds)):
@@ -40,7 +40,7 @@ def paint_routes(shown: Explanation, words: Sequence[Span]) -> None:
 
 
 def _paint_document(shown: Explanation) -> None:
-    largest = _largest(shown.words)
+    largest = largest_score(shown.words)
     for place, sentence in enumerate(shown.sentences):
         weights = " ".join(f"{100 * weight:3.0f}" for weight in sentence.weights)
         line = Text(f"{sentence.score:+7.2f} [{weights}]  ")
@@ -65,7 +65,3 @@ def _append(line: Text, word: str, strength: float, colour: tuple[int, int, int]
         return
     behind = ",".join(str(round(dark + (full - dark) * strength)) for dark, full in zip(_DARK, colour, strict=True))
     line.append(word, Style(color="white", bgcolor=f"rgb({behind})")).append(" ")
-
-
-def _largest(spans: Sequence[Span]) -> float:
-    return max((abs(span.score) for span in spans), default=0.0)

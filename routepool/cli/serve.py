@@ -35,8 +35,9 @@ def serve(
 
     `curl http://127.0.0.1:8000/predict -H 'Content-Type: application/json' -d '{"text": "A fine day out."}'`
 
-    The page is at /, the description of all requests at /docs. Texts of many clients are read together. SIGTERM and
-    Ctrl-C answer what was accepted, then end; SIGHUP loads the folder again without a pause. Texts are never logged.
+    The page is at /, the description of all requests at /docs. Texts of many clients are read together. On SIGTERM
+    and Ctrl-C it answers what was accepted, then ends; on SIGHUP it loads the folder again without a pause. Texts are
+    never logged.
 
     For other machines, with a key:
 

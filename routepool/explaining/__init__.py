@@ -1,10 +1,10 @@
-"""Why a model says what it says: which word went where, how much each mattered, and whether that can be believed.
+"""Why a model predicts what it does: which word went where, how much each mattered, and whether to believe that.
 
 - `explain` gives an `Explanation` of each text, which becomes a page, a picture, JSON or lines of a terminal.
 - `explain_file` does so for all texts of a file, and writes them; `write_explanations` and `write_findings` write.
-- `audit` takes the words away that a method names, and looks what the model says then.
-- `report_capsules` asks what the capsules hold, whether routing is dynamic, and whether capsules differ.
-- `costs_of` says how much reading an explanation takes, before it is begun.
+- `audit` takes away the words that a method names, and measures what the model says then.
+- `report_capsules` measures what the capsules hold, whether routing is dynamic, and whether capsules differ.
+- `costs_of` estimates how much an explanation reads, before it is begun.
 
 >>> from routepool.model import Classifier
 >>> from routepool.settings import ModelConfig
@@ -28,9 +28,8 @@
 
 from routepool.explaining.audits import Audit, audit
 from routepool.explaining.capsules import CapsuleReport, report_capsules
-from routepool.explaining.costs import costs_of
 from routepool.explaining.explanation import Explanation, Span, SpanLevel
-from routepool.explaining.methods import DEFAULT_METHOD, METHODS
+from routepool.explaining.methods import DEFAULT_METHOD, METHODS, costs_of
 from routepool.explaining.outputs import explain_file, write_explanations, write_findings
 from routepool.explaining.page import render_page
 from routepool.explaining.subject import Subject

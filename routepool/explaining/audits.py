@@ -1,4 +1,4 @@
-"""Can an explanation be believed? Take the words away that it names, and look what the model says.
+"""Can an explanation be believed? Take away the words that it names, and see what the model says then.
 
 Comprehensiveness is what the label's probability loses when the best words go (high is good), sufficiency what it
 loses when only they stay (low is good; DeYoung et al. 2020). Both are divided by what the probability loses when all
@@ -13,12 +13,21 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats, Integers
 from routepool.errors import InputError
 from routepool.explaining.methods import METHODS, Importance, leave_one_out
-from routepool.explaining.orders import Order, at_random, by_rarity, by_score, by_search
-from routepool.explaining.removal import REMOVALS, Variant, logits_without
+from routepool.explaining.removal import (
+    REMOVALS,
+    Order,
+    Variant,
+    at_random,
+    by_rarity,
+    by_score,
+    by_search,
+    logits_without,
+    variant_of,
+)
 from routepool.explaining.subject import Subject
 from routepool.text import Encoded, Tokenizer
 
@@ -27,7 +36,7 @@ RANDOM_ORDERS = 20
 RANDOM, RARE, LEAVE_ONE_OUT, SEARCH = "random", "rare words first", "leave-one-out", "search"
 RESAMPLES = 1000
 
-Floats = NDArray[np.float64]
+_Orders = dict[bool, list[list[list[Order]]]]  # keep words, or remove them -> one or several of every text and share
 
 
 @dataclass(frozen=True)
@@ -41,25 +50,15 @@ class Measure:
 
 @dataclass(frozen=True)
 class AuditRow:
-    """What removing words in one order, in one way, does.
+    """What removing words in one order, in one way, does."""
 
-    Args:
-        order: a method's name, or one of the bounds.
-        removal: drop, unknown or masked.
-        comprehensiveness: mean loss of probability for each share of words removed.
-        sufficiency: the same where only that share is kept.
-        flips: share of texts with another prediction, for each share removed.
-        normal_comprehensiveness: mean over the shares, divided by the loss of an empty text.
-        normal_sufficiency: likewise.
-    """
-
-    order: str
-    removal: str
-    comprehensiveness: tuple[Measure, ...]
-    sufficiency: tuple[Measure, ...]
-    flips: tuple[Measure, ...]
-    normal_comprehensiveness: Measure
-    normal_sufficiency: Measure
+    order: str  # a method's name, or one of the bounds
+    removal: str  # drop, unknown or masked
+    comprehensiveness: tuple[Measure, ...]  # mean loss of probability for each share of words removed
+    sufficiency: tuple[Measure, ...]  # the same where only that share is kept
+    flips: tuple[Measure, ...]  # share of texts with another prediction, for each share removed
+    normal_comprehensiveness: Measure  # mean over the shares, divided by the loss of an empty text
+    normal_sufficiency: Measure  # likewise
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,9 @@ class _Case(NamedTuple):
 
     subject: Subject
     encoded: list[Encoded]
-    targets: NDArray[np.int64]
+    targets: Integers
     probability: Floats  # (V,) of the label
-    decided: NDArray[np.bool_] | NDArray[np.int64]  # (V,) the prediction
+    decided: Flags | Integers  # (V,) the prediction
 
     @classmethod
     def of(cls, subject: Subject, texts: Sequence[str]) -> Self:
@@ -102,19 +101,6 @@ class _Case(NamedTuple):
         return cls(subject, encoded, targets, own, subject.decided(probabilities, targets))
 
 
-class _Orders(NamedTuple):
-    """Orders for removing words and for keeping them: one or several of every text, for every share."""
-
-    to_remove: list[list[list[Order]]]
-    to_keep: list[list[list[Order]]]
-
-    @classmethod
-    def alike(cls, *orders: list[Order]) -> Self:
-        """The same whatever is removed or kept, and for every share."""
-        same = [[[order] * len(SHARES) for order in of_texts] for of_texts in orders]
-        return cls(same, same)
-
-
 def audit(
     subject: Subject,
     texts: Sequence[str],
@@ -124,29 +110,29 @@ def audit(
     random_orders: int = RANDOM_ORDERS,
     search: bool = True,
 ) -> Audit:
-    """Compare the methods with one another and with their bounds.
+    """Compare the methods with one another and with their bounds, by the words that they name.
 
     Args:
         subject: the model.
         texts: those with fewer than two words are left out.
         methods: names; None for all.
         removals: how words are taken away.
-        random_orders: shuffles of each text, whose mean is the floor.
+        random_orders: shuffles of each text, whose mean is the lower bound.
         search: with the beam search, which takes most of the time.
     """
     case = _Case.of(subject, texts)
     own = _own_orders(case, METHODS.names() if methods is None else methods)
-    shuffled = _Orders.alike(*(at_random(case.encoded, seed) for seed in range(random_orders)))
+    shuffled = _alike(*(at_random(case.encoded, seed) for seed in range(random_orders)))
     empty_loss, rows = {}, []
     for removal in removals:
         nothing = [(one, np.zeros(len(one.ids), dtype=bool)) for one in case.encoded]
         lost, _ = _lost(case, nothing, removal, 1)
         empty_loss[removal] = float(lost.mean())
         best = _by_scores(leave_one_out(subject, case.encoded, case.targets, removal=removal))
-        orders = {RANDOM: shuffled, **{name: _Orders.alike(of_texts) for name, of_texts in own.items()}}
-        orders[LEAVE_ONE_OUT] = _Orders.alike(best)
+        orders = {RANDOM: shuffled, **{name: _alike(of_texts) for name, of_texts in own.items()}}
+        orders[LEAVE_ONE_OUT] = _alike(best)
         if search:
-            orders[SEARCH] = _Orders(*([_searched(case, best, removal, keep, own)] for keep in (False, True)))
+            orders[SEARCH] = {keep: [_searched(case, best, removal, keep, own)] for keep in (False, True)}
         rows += [_row(case, name, removal, some, lost[:, 0]) for name, some in orders.items()]
     return Audit(len(case.encoded), SHARES, empty_loss, tuple(rows))
 
@@ -161,6 +147,12 @@ def _own_orders(case: _Case, methods: Sequence[str]) -> dict[str, list[Order]]:
     if isinstance(case.subject.tokenizer, Tokenizer):  # pieces of a pre-trained encoder have no counts
         own[RARE] = by_rarity(case.encoded, case.subject.tokenizer)
     return own
+
+
+def _alike(*orders: list[Order]) -> _Orders:
+    """The same whatever is removed or kept, and for every share."""
+    same = [[[order] * len(SHARES) for order in of_texts] for of_texts in orders]
+    return {False: same, True: same}
 
 
 def _by_scores(found: Sequence[Importance]) -> list[Order]:
@@ -185,8 +177,8 @@ def _searched(
 
 def _row(case: _Case, name: str, removal: str, orders: _Orders, empty: Floats) -> AuditRow:
     """Losses and flips (V, F), a text's mean over the orders given."""
-    removed = [_measured(case, some, removal, keep=False) for some in orders.to_remove]
-    kept = [_measured(case, some, removal, keep=True) for some in orders.to_keep]
+    removed = [_measured(case, some, removal, keep=False) for some in orders[False]]
+    kept = [_measured(case, some, removal, keep=True) for some in orders[True]]
     comprehensiveness, flips = (np.mean([one[place] for one in removed], axis=0) for place in (0, 1))
     sufficiency = np.mean([losses for losses, _ in kept], axis=0)
     return AuditRow(
@@ -201,12 +193,11 @@ def _row(case: _Case, name: str, removal: str, orders: _Orders, empty: Floats) -
 
 
 def _measured(case: _Case, orders: list[list[Order]], removal: str, *, keep: bool) -> tuple[Floats, Floats]:
-    variants: list[Variant] = []
-    for one, by_share in zip(case.encoded, orders, strict=True):
-        for order, size in zip(by_share, _sizes(len(one.ids)), strict=True):
-            flags = np.full(len(order), not keep)
-            flags[order[:size]] = keep
-            variants.append((one, flags))
+    variants = [
+        variant_of(one, order[:size], keep=keep)
+        for one, by_share in zip(case.encoded, orders, strict=True)
+        for order, size in zip(by_share, _sizes(len(one.ids)), strict=True)
+    ]
     return _lost(case, variants, removal, len(SHARES))
 
 
@@ -220,21 +211,21 @@ def _lost(case: _Case, variants: Sequence[Variant], removal: str, each: int) -> 
 
 
 def _mean(values: Floats) -> Measure:
-    return _bootstrapped(float(values.mean()), len(values), lambda rows: values[rows].mean(1))
+    return _bootstrapped(len(values), lambda rows: values[rows].mean(1))
 
 
 def _ratio(values: Floats, empty: Floats) -> Measure:
     """Sum over sum, not the mean of quotients: some texts lose nothing when emptied."""
 
-    def of(rows: NDArray[np.int64]) -> Floats:
+    def of(rows: Integers) -> Floats:
         total = empty[rows].sum(1)
         ratio: Floats = np.divide(values[rows].sum(1), total, out=np.zeros(len(rows)), where=np.abs(total) > 1e-9)
         return ratio
 
-    return _bootstrapped(float(of(np.arange(len(values))[None])[0]), len(values), of)
+    return _bootstrapped(len(values), of)
 
 
-def _bootstrapped(value: float, number: int, of: Callable[[NDArray[np.int64]], Floats]) -> Measure:
+def _bootstrapped(number: int, of: Callable[[Integers], Floats]) -> Measure:
     rows = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
     low, high = np.quantile(of(rows), [0.025, 0.975]).tolist()
-    return Measure(value, low, high)
+    return Measure(float(of(np.arange(number)[None])[0]), low, high)

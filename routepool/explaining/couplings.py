@@ -1,57 +1,53 @@
-"""What each capsule takes: the couplings of all words of a set, against what the word and its place alone would say."""
+"""The couplings of all words of a set: what each capsule takes, and whether routing is dynamic.
 
-# W words of all texts  M capsules
+It is not where the word and its place alone predict the coupling, or where a model with other numbers of iterations, or
+with couplings that know less, says the same.
+"""
+
+# W words of all texts  N rows  T tokens  M capsules
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
-from routepool.explaining.passes import batches, watch
+from routepool.arrays import Floats, Floats32, Integers
+from routepool.batching import Batch
 from routepool.explaining.subject import Subject
+from routepool.explaining.texts import read_weights
+from routepool.scoring.torch_backend import logits_of
 from routepool.text import Encoded
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LEAST_COUNT = 5  # occurrences of a word or phrase that is listed
 LAST_POSITION = 50  # places in a sentence from here on are one
 _ROUNDS = 10  # of fitting word and place together
+ITERATIONS = range(1, 7)
+Recoupling = Callable[[Tensor, Tensor, Tensor], Tensor]  # ids (N, T), mask (N, T), coupling (N, T, M) -> coupling
 
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """The couplings of every word occurrence of some texts, in the order of the texts.
+    """The couplings of every word occurrence of some texts, in the order of the texts."""
 
-    Args:
-        coupling: (W, M).
-        ids: (W,) of the words in the vocabulary.
-        places: (W,) in its sentence, from 0.
-        texts: (W,) the text of each.
-        sentences: (W,) a number for each sentence of all texts.
-    """
-
-    coupling: Floats
-    ids: Integers
-    places: Integers
-    texts: Integers
-    sentences: Integers
+    coupling: Floats  # (W, M)
+    ids: Integers  # (W,) of the words in the vocabulary
+    places: Integers  # (W,) in its sentence, from 0
+    texts: Integers  # (W,) the text of each
+    sentences: Integers  # (W,) a number for each sentence of all texts
 
     @classmethod
     def of(cls, subject: Subject, encoded: Sequence[Encoded]) -> "Couplings":
         """Read the texts and keep the weights of the words' level."""
-        found: dict[int, Floats] = {}
-        with torch.no_grad():
-            for batch, ids, mask in batches(subject.model, encoded):
-                weights = watch(subject.model, ids, mask).levels[0].weights.double().numpy(force=True)
-                weights = weights.reshape(*batch.mask.shape, -1)
-                found |= {row: weights[place][batch.mask[place]] for place, row in enumerate(batch.rows.tolist())}
+        _, weights = read_weights(subject, encoded)
         lengths = [length for one in encoded for length in one.lengths.tolist()]
         return cls(
-            coupling=np.concatenate([found[row] for row in range(len(encoded))]),
+            coupling=np.concatenate([levels[0][-1] for levels in weights]),
             ids=np.concatenate([one.ids for one in encoded]).astype(np.int64),
             places=np.concatenate([np.arange(length) for length in lengths]),
             texts=np.repeat(np.arange(len(encoded)), [len(one.ids) for one in encoded]),
@@ -101,7 +97,7 @@ def _most(places: dict[str, list[int]], coupling: Floats, share: float, number: 
 
 @dataclass(frozen=True)
 class Variance:
-    """Shares of the coupling's variance that can be foretold on texts not used to learn them; the rest is context."""
+    """Shares of the coupling's variance that are predicted on texts not used to learn them; the rest is context."""
 
     by_word: float
     by_position: float
@@ -110,9 +106,9 @@ class Variance:
 
 
 def variance_of(couplings: Couplings) -> Variance:
-    """How much of a coupling the word and its place explain: means of one half of the texts foretell the other's.
+    """How much of a coupling the word and its place explain: means of one half of the texts predict the other half.
 
-    Means are drawn to the capsule's by one occurrence's weight, so that a word seen once is not believed outright.
+    Each mean counts one more occurrence, with the capsule's own mean, so that a word seen once is not trusted fully.
     """
     residual: dict[str, float] = dict.fromkeys(("none", "word", "position", "both"), 0.0)
     places = np.minimum(couplings.places, LAST_POSITION)
@@ -123,12 +119,12 @@ def variance_of(couplings: Couplings) -> Variance:
         middle = couplings.coupling[learn].mean(0)
         known, wanted = couplings.coupling[learn] - middle, couplings.coupling[here] - middle
         residual["none"] += float((wanted**2).sum())
-        foretold = {
-            "word": _foretold(known, [couplings.ids[learn]], [couplings.ids[here]]),
-            "position": _foretold(known, [places[learn]], [places[here]]),
-            "both": _foretold(known, [couplings.ids[learn], places[learn]], [couplings.ids[here], places[here]]),
+        predicted = {
+            "word": _predicted(known, [couplings.ids[learn]], [couplings.ids[here]]),
+            "position": _predicted(known, [places[learn]], [places[here]]),
+            "both": _predicted(known, [couplings.ids[learn], places[learn]], [couplings.ids[here], places[here]]),
         }
-        for name, values in foretold.items():
+        for name, values in predicted.items():
             residual[name] += float(((wanted - values) ** 2).sum())
     total = residual["none"] or 1.0
     word, position, both = (max(0.0, 1 - residual[name] / total) for name in ("word", "position", "both"))
@@ -144,10 +140,10 @@ def means_by_word(couplings: Couplings, vocabulary: int, half: int) -> Floats:
     return means
 
 
-def _foretold(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
+def _predicted(known: Floats, keys: list[Integers], wanted: list[Integers]) -> Floats:
     """Additive means over the groups of each key, fitted in turn."""
     sizes = [int(max(one.max(), other.max())) + 1 for one, other in zip(keys, wanted, strict=True)]
-    effects = [np.zeros((size, known.shape[1])) for size in sizes]
+    effects: list[Floats] = [np.zeros((size, known.shape[1])) for size in sizes]
     for _ in range(_ROUNDS if len(keys) > 1 else 1):
         for place, key in enumerate(keys):
             others = sum(
@@ -165,3 +161,96 @@ def _group_means(values: Floats, groups: Integers, size: int) -> Floats:
     np.add.at(sums, groups, values)
     means: Floats = sums / (np.bincount(groups, minlength=size) + 1)[:, None]
     return means
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A model that was changed after training: its accuracy, and the share of its predictions that changed."""
+
+    name: str
+    accuracy: float
+    changed: float
+
+
+def by_iterations(subject: Subject, encoded: Sequence[Encoded], truth: Integers) -> list[Changed]:
+    """The model with 1 to 6 iterations of routing, on every level, without training it again."""
+    own = logits_of(subject.model, encoded)
+    found = []
+    for number in ITERATIONS:
+        with _iterations(subject, number):
+            found.append(_compared(f"{number}", logits_of(subject.model, encoded), own, truth))
+    return found
+
+
+def by_coupling(subject: Subject, encoded: Sequence[Encoded], truth: Integers, couplings: Couplings) -> list[Changed]:
+    """The model with the couplings of its words, and with others that know less.
+
+    These are, for each word, the mean of that word in the other half of the texts; those of another word of the same
+    sentence; the same for all.
+    """
+    own = logits_of(subject.model, encoded)
+    vocabulary = len(subject.tokenizer.words)
+    found = [_compared("its own", own, own, truth)]
+    means = [torch.from_numpy(means_by_word(couplings, vocabulary, half)).float() for half in (0, 1)]
+    kinds: dict[str, Callable[[int], Recoupling]] = {
+        "mean of the word": lambda half: lambda ids, mask, coupling: means[half].to(coupling)[ids],
+        "of another word": shuffled,
+        "the same for all": lambda half: lambda ids, mask, coupling: torch.ones_like(coupling),
+    }
+    for name, kind in kinds.items():
+        logits = np.empty_like(own)
+        for half in (0, 1):
+            rows = np.arange(half, len(encoded), 2)
+            logits[rows] = recoupled(subject, encoded[half::2], kind(half))
+        found.append(_compared(name, logits, own, truth))
+    return found
+
+
+def recoupled(subject: Subject, encoded: Sequence[Encoded], change: Recoupling) -> Floats32:
+    """Logits of the model with other couplings on its first level."""
+    layer = subject.levels[0].aggregator
+    axis = 2 if layer.parts.share_of == "word" else 1  # couplings sum to 1 over the capsules, or over the words
+
+    def recouple(_: Batch, ids: Tensor) -> RemovableHandle:
+        def hook(_: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            (states, mask), (_, coupling) = inputs, output
+            other = change(ids.reshape(mask.shape), mask, coupling) * mask.unsqueeze(-1)
+            other = other / other.sum(axis, keepdim=True).clamp(min=1e-12)
+            return layer.vector_of(layer.terms(states, mask, other).sum(1)), coupling
+
+        return layer.register_forward_hook(hook)
+
+    return subject.changed_logits(encoded, recouple)
+
+
+def shuffled(seed: int) -> Recoupling:
+    """Each real word has the coupling of another one of its row."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def change(ids: Tensor, mask: Tensor, coupling: Tensor) -> Tensor:
+        # Sorted by a random key, real words among themselves, padding behind them.
+        keys = torch.rand(mask.shape, generator=generator).to(mask.device)
+        order = keys.masked_fill(~mask, 2).argsort(1)
+        places = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
+        source = torch.empty_like(order).scatter_(1, places, order)
+        return coupling.gather(1, source.unsqueeze(-1).expand_as(coupling))
+
+    return change
+
+
+def _compared(name: str, logits: Floats32, own: Floats32, truth: Integers) -> Changed:
+    predicted = logits.argmax(1)
+    return Changed(name, float((predicted == truth).mean()), float((predicted != own.argmax(1)).mean()))
+
+
+@contextmanager
+def _iterations(subject: Subject, number: int) -> Iterator[None]:
+    layers = [level.aggregator for level in subject.levels]
+    before = [layer.iterations for layer in layers]
+    try:
+        for layer in layers:
+            layer.iterations = number
+        yield
+    finally:
+        for layer, own in zip(layers, before, strict=True):
+            layer.iterations = own

@@ -1,4 +1,4 @@
-"""What is shown of one text: its words and sentences, where each went, how much it mattered. Plain values, no torch."""
+"""What is shown of one text: its words and sentences, where each went and how much it mattered. Plain values."""
 
 import json
 import math
@@ -21,10 +21,10 @@ class Span:
     Args:
         start: its first character in the text.
         end: the character after its last.
-        weights: what the aggregator gave it, a number for each part of the vector (capsule, attention row; else one).
-        score: how much it mattered, by the explanation's method; 0 is nothing, below 0 is against the label.
+        weights: from the aggregator, one for each part of the vector.
+        score: how much it mattered, by the explanation's method; 0 is not at all, below 0 is against the label.
         parent: place of its sentence in the level before; None at the first level.
-        rounds: its weights in each round of routing, the last one being `weights`; empty unless asked for.
+        rounds: its weights in each round of routing, of which the last are `weights`; empty unless asked for.
     """
 
     start: int
@@ -55,14 +55,14 @@ class Explanation:
         predicted: the labels of the prediction: one, or any number for a multi-label model.
         probabilities: of every label.
         label: the one whose evidence the scores measure.
-        method: the name of the way the scores were computed.
+        method: the name of the importance method.
         aggregator: registered name of the layer that the weights come from.
-        part: what one of the parts is called that its vector is made of, such as capsule.
+        part: what a part of its vector is called, such as capsule.
         share_of: what the weights are shares of: word, if those of a word sum to 1 over the parts; text, if those of a
             part sum to 1 over the words; or nothing.
         levels: sentences first, then words; a model of one level has words only.
-        unread: words of the text that the model did not read, being too many.
-        known: words among those read that the model knows; with none the prediction means nothing. None if not known.
+        unread: words of the text beyond the model's limit, which it did not read.
+        known: how many of the words that were read the model knows; with 0 the prediction means nothing.
 
     >>> good = Span(2, 6, (0.9, 0.1), 1.5)
     >>> shown = Explanation("A good day", ("pos",), {"neg": 0.1, "pos": 0.9}, "pos", "message", "routing", "capsule",
@@ -85,7 +85,7 @@ class Explanation:
 
     @property
     def reading(self) -> Reading:
-        """How much of the text was read; where it is not known, every word counts as known."""
+        """How much of the text was read; without a number of known words, every word counts as known."""
         return Reading(self.unread, len(self.words) if self.known is None else self.known)
 
     @property
@@ -100,7 +100,7 @@ class Explanation:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What each weight of a word belongs to, such as capsule 3; of a single part it is just the weights."""
+        """The names of the parts that a word's weights belong to, such as capsule 3; of a single part, just weights."""
         number = len(self.words[0].weights) if self.words else 0
         return ("weights",) if number == 1 else tuple(f"{self.part} {place + 1}" for place in range(number))
 
@@ -122,7 +122,7 @@ class Explanation:
         return max(range(len(self.sentences)), key=lambda place: abs(self.sentences[place].score))
 
     def full_weight(self, words: Sequence[Span]) -> float:
-        """The weight that is painted strongest: all of a word, or else the largest there is among these words."""
+        """The weight with the strongest colour: 1 for shares of a word, else the largest of these words."""
         return 1.0 if self.share_of == "word" else max((max(word.weights) for word in words), default=1.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,12 +152,11 @@ class Explanation:
             plain = _of_version_1(plain)
         elif version != FORMAT_VERSION:
             raise InputError(f"wanted an explanation of format version 1 to {FORMAT_VERSION}, got {version!r}")
-        levels = tuple(SpanLevel(level["name"], tuple(map(_span, level["spans"]))) for level in plain.pop("levels"))
-        made = cls(predicted=tuple(plain.pop("predicted")), levels=levels, **plain)
-        for level in levels:
-            for span in level.spans:
-                _check(span, len(made.text))
-        return made
+        levels = tuple(
+            SpanLevel(level["name"], tuple(_span(one, len(plain["text"])) for one in level["spans"]))
+            for level in plain.pop("levels")
+        )
+        return cls(predicted=tuple(plain.pop("predicted")), levels=levels, **plain)
 
 
 # What an aggregator's name stood for in version 1: its parts, and what the weights are shares of.
@@ -179,13 +178,16 @@ def _of_version_1(values: dict[str, Any]) -> dict[str, Any]:
     return {**values, "part": part, "share_of": share_of, "levels": levels}
 
 
-def _span(values: Mapping[str, Any]) -> Span:
+def largest_score(spans: Sequence[Span]) -> float:
+    """The size of the score that is farthest from 0; 0 for no spans."""
+    return max((abs(span.score) for span in spans), default=0.0)
+
+
+def _span(values: Mapping[str, Any], characters: int) -> Span:
     rounds = tuple(map(tuple, values["rounds"]))
-    return Span(**{**values, "weights": tuple(values["weights"]), "rounds": rounds})
-
-
-def _check(span: Span, characters: int) -> None:
+    span = Span(**{**values, "weights": tuple(values["weights"]), "rounds": rounds})
     if not 0 <= span.start <= span.end <= characters:
         raise InputError(f"a span must lie in the text's {characters} characters, got {span.start} to {span.end}")
     if not all(map(math.isfinite, (span.score, *span.weights))):
         raise InputError(f"weights and scores must be finite, got {span.score!r} and {span.weights!r}")
+    return span

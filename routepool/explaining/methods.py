@@ -1,4 +1,4 @@
-"""How much each word and sentence matters: the importance methods, by name.
+"""How much each word and sentence matters: the importance methods by name, and what each of them costs.
 
 Every method measures the evidence for one label, its log-odds, except `message`, which knows of no label. All work
 for sentences and documents and for every aggregator: where the text says capsule, an attention or pooling model has
@@ -7,143 +7,171 @@ its rows of weights (one, mostly), and where it says message, the states that ar
 
 # B texts  S sentences  T tokens  D features  M capsules  C capsule size  N rows of a level
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.batching import Batch
+from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
-from routepool.explaining.passes import LevelPass, Pass, batches, levels_of, parts_of, slope_of, upwards, watch
 from routepool.explaining.removal import logits_without, sentence_of, without_each
-from routepool.explaining.subject import Subject
+from routepool.explaining.subject import BATCH, LevelPass, Pass, Subject, slope_of, watch, without_capsule
 from routepool.registry import Registry
 from routepool.text import Encoded, words_of
-
-Scores = NDArray[np.float64]
 
 # The one that is used unless another is named.
 DEFAULT_METHOD = "integrated-gradients"
 DEFAULT_WITHOUT_VECTORS = "leave-one-out"  # of a model on a pre-trained encoder, whose word vectors are inside it
 STEPS = 32  # between the baseline and the text
-REMOVAL = "drop"  # of leave-one-out
 
 
 class Importance(NamedTuple):
     """The scores of one text."""
 
-    words: Scores  # (words,), in reading order
-    sentences: Scores  # (sentences,), empty for a text read as one sequence
+    words: Floats  # (words,), in reading order
+    sentences: Floats  # (sentences,), empty for a text read as one sequence
 
 
 # Scores of every text for its label, (B,) places among the subject's labels.
-Method = Callable[[Subject, Sequence[Encoded], NDArray[np.int64]], list[Importance]]
+Method = Callable[[Subject, Sequence[Encoded], Integers], list[Importance]]
 METHODS: Registry[Method] = Registry("method")
 
 
 def usual_method(subject: Subject) -> str:
     """The method that is used unless another is named."""
-    return DEFAULT_WITHOUT_VECTORS if levels_of(subject.model)[0].embedding is None else DEFAULT_METHOD
+    return DEFAULT_WITHOUT_VECTORS if subject.levels[0].embedding is None else DEFAULT_METHOD
+
+
+class Asked(NamedTuple):
+    """A batch of texts, and the label of each that is asked about."""
+
+    subject: Subject
+    ids: Tensor  # (B, T) or (B, S, T)
+    mask: Tensor
+    targets: Tensor  # (B,)
+
+    def read(self, embedded: Callable[[Tensor], Tensor] | None = None) -> Pass:
+        """What the model computes, of other word vectors if asked."""
+        return watch(self.subject.model, self.ids, self.mask, embedded=embedded)
+
+    def evidence(self, logits: Tensor) -> Tensor:
+        """(B,) for the label of each text."""
+        return self.subject.evidence(logits, self.targets)
+
+    def shaped(self, scores: Tensor, place: int) -> Tensor:
+        """Scores (N, T) of a level: (B, T) or (B, S, T) for words, (B, S) for sentences."""
+        return scores.reshape(self.mask.shape[: self.mask.ndim - place])
+
+
+def _by_batch(batch_size: int = BATCH) -> Callable[[Callable[[Asked], list[Tensor]]], Method]:
+    """A method of the function that scores a batch: words (B, T) or (B, S, T), then sentences (B, S)."""
+
+    def decorate(compute: Callable[[Asked], list[Tensor]]) -> Method:
+        def method(subject: Subject, encoded: Sequence[Encoded], targets: Integers) -> list[Importance]:
+            found: dict[int, Importance] = {}
+            for batch, ids, mask in subject.batches(encoded, batch_size=batch_size):
+                asked = Asked(subject, ids, mask, torch.from_numpy(targets[batch.rows]).to(ids.device))
+                levels = [level.double().numpy(force=True) for level in compute(asked)]
+                for place, row in enumerate(batch.rows.tolist()):
+                    real = batch.mask[place]
+                    sentences = levels[1][place][real.any(-1)] if real.ndim > 1 else np.empty(0)
+                    found[row] = Importance(levels[0][place][real], sentences)
+            return [found[row] for row in range(len(encoded))]
+
+        return method
+
+    return decorate
 
 
 @METHODS.register("message")
-def by_message(subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]) -> list[Importance]:
+@_by_batch()
+@torch.no_grad()
+def by_message(asked: Asked) -> list[Tensor]:
     """Coupling x size of the message, summed over the capsules: how much of a capsule's content a word is.
 
     Never below 0, and the same for every label. In a document a word has its share of the sentence's score.
     """
-    found: dict[int, Importance] = {}
-    with torch.no_grad():
-        for batch, seen, _ in _passes(subject, encoded, targets):
-            sizes = [_terms(level).norm(dim=-1).sum(-1) for level in seen.levels]
-            by_level = [size.reshape(_shape(batch, place)) for place, size in enumerate(sizes)]
-            words = by_level[0]
-            if len(by_level) > 1:
-                words = words / words.sum(-1, keepdim=True).clamp(min=1e-12) * by_level[1].unsqueeze(-1)
-            found |= _collected(batch, [words, *by_level[1:]])
-    return [found[place] for place in range(len(encoded))]
+    sizes = [_terms(level).norm(dim=-1).sum(-1) for level in asked.read().levels]
+    words, *sentences = (asked.shaped(size, place) for place, size in enumerate(sizes))
+    if sentences:
+        words = words / words.sum(-1, keepdim=True).clamp(min=1e-12) * sentences[0].unsqueeze(-1)
+    return [words, *sentences]
 
 
 @METHODS.register("capsule")
-def by_capsule(subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]) -> list[Importance]:
+@_by_batch(batch_size=16)
+@torch.no_grad()
+def by_capsule(asked: Asked) -> list[Tensor]:
     """Coupling weighted by what the label's evidence loses when the capsule is set to zero.
 
     In a document the capsules of each sentence are removed one by one for its words.
     """
-    found: dict[int, Importance] = {}
-    with torch.no_grad():
-        for batch, seen, of_batch in _passes(subject, encoded, targets, batch_size=16):
-            by_level = [_by_removed_capsule(subject, batch, seen, place, of_batch) for place in range(len(seen.levels))]
-            found |= _collected(batch, by_level)
-    return [found[place] for place in range(len(encoded))]
+    seen = asked.read()
+    evidence, by_level = asked.evidence(seen.logits), []
+    for place, level in enumerate(seen.levels):
+        # (B, rows of a text, M): one row for the last level, the sentences below it.
+        lost = torch.zeros(len(evidence), len(level.vectors) // len(evidence), level.parts.shape[1])
+        for row in range(lost.shape[1]):
+            for capsule in range(lost.shape[2]):
+                logits = without_capsule(asked.subject.model, seen, place, capsule, row)
+                lost[:, row, capsule] = evidence - asked.evidence(logits)
+        by_level.append(asked.shaped(torch.einsum("ntm,nm->nt", level.weights, lost.flatten(0, 1)), place))
+    return by_level
 
 
 @METHODS.register("gradient-message")
-def by_gradient_message(subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]) -> list[Importance]:
+@_by_batch()
+def by_gradient_message(asked: Asked) -> list[Tensor]:
     """Coupling x message x the gradient of what the capsule received, the coupling held fixed.
 
     In a document the gradient runs through the levels above, and a sentence's score is that of its own message.
     """
-    found: dict[int, Importance] = {}
-    for batch, seen, of_batch in _passes(subject, encoded, targets):
-        evidence = subject.evidence(seen.logits, of_batch).sum()
-        slopes = torch.autograd.grad(evidence, [level.vectors for level in seen.levels])
-        by_level = []
-        for place, (level, slope) in enumerate(zip(seen.levels, slopes, strict=True)):
-            terms = _terms(level).detach()
-            of_sum = slope_of(level.aggregator, terms.sum(1), slope)
-            by_level.append(torch.einsum("ntmc,nmc->nt", terms, of_sum).reshape(_shape(batch, place)))
-        found |= _collected(batch, by_level)
-    return [found[place] for place in range(len(encoded))]
+    seen, by_level = asked.read(), []
+    slopes = torch.autograd.grad(asked.evidence(seen.logits).sum(), [level.vectors for level in seen.levels])
+    for place, (level, slope) in enumerate(zip(seen.levels, slopes, strict=True)):
+        terms = _terms(level).detach()
+        of_sum = slope_of(level.aggregator, terms.sum(1), slope)
+        by_level.append(asked.shaped(torch.einsum("ntmc,nmc->nt", terms, of_sum), place))
+    return by_level
 
 
 @METHODS.register("gradient")
-def by_gradient(subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]) -> list[Importance]:
+@_by_batch()
+def by_gradient(asked: Asked) -> list[Tensor]:
     """Gradient x input: the word vector times the gradient that reaches it. A sentence's score is its words' sum."""
-    found: dict[int, Importance] = {}
-    for batch, seen, of_batch in _passes(subject, encoded, targets):
-        found |= _summed(batch, seen.embedded.detach() * _gradient(subject, seen, of_batch))
-    return [found[place] for place in range(len(encoded))]
+    _table(asked.subject)
+    seen = asked.read()
+    return _summed(asked, seen.embedded.detach() * _gradient(asked, seen))
 
 
 @METHODS.register("integrated-gradients")
-def by_integrated_gradients(
-    subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]
-) -> list[Importance]:
+@_by_batch()
+def by_integrated_gradients(asked: Asked) -> list[Tensor]:
     """Integrated gradients; the baseline is the same text with every word replaced by the unknown word.
 
     The scores of a text sum to what its evidence gains from the baseline, up to the error of 32 midpoints. A sentence's
     score is its words' sum.
     """
-    found: dict[int, Importance] = {}
-    baseline = _table(subject)[subject.unknown].detach()
-    for batch, ids, mask in batches(subject.model, encoded):
-        of_batch = torch.from_numpy(targets[batch.rows]).to(ids.device)
-        total: Tensor | float = 0.0
-        way: Tensor | float = 0.0
-        for step in range(STEPS):
-            share = (step + 0.5) / STEPS
-            seen = watch(subject.model, ids, mask, embedded=lambda own, share=share: baseline.lerp(own, share))  # type: ignore[misc]
-            total = total + _gradient(subject, seen, of_batch) / STEPS
-            way = (seen.embedded.detach() - baseline) / share
-        found |= _summed(batch, way * total)
-    return [found[place] for place in range(len(encoded))]
-
-
-@METHODS.register("leave-one-out")
-def by_leaving_out(subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64]) -> list[Importance]:
-    """What the label's evidence loses when the word, or the sentence, is dropped from the text."""
-    return leave_one_out(subject, encoded, targets, removal=REMOVAL)
+    baseline = _table(asked.subject)[asked.subject.unknown].detach()
+    total = way = torch.zeros(())
+    for step in range(STEPS):
+        share = (step + 0.5) / STEPS
+        seen = asked.read(lambda own, share=share: baseline.lerp(own, share))  # type: ignore[misc]
+        total = total + _gradient(asked, seen) / STEPS
+        way = (seen.embedded.detach() - baseline) / share
+    return _summed(asked, way * total)
 
 
 def leave_one_out(
-    subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64], *, removal: str
+    subject: Subject, encoded: Sequence[Encoded], targets: Integers, *, removal: str = "drop"
 ) -> list[Importance]:
-    """The same for any way of removing words. The pieces of a word, where it has several, share its loss evenly."""
+    """What the label's evidence loses when the word, or the sentence, is removed from the text.
+
+    The pieces of a word, where it has several, share its loss evenly.
+    """
     result = []
     for one, target in zip(encoded, targets.tolist(), strict=True):
         words = words_of(one).of_pieces.astype(np.int64)  # those of a pre-trained encoder are left out whole
@@ -156,24 +184,15 @@ def leave_one_out(
     return result
 
 
-def _passes(
-    subject: Subject, encoded: Sequence[Encoded], targets: NDArray[np.int64], **sizes: int
-) -> Iterator[tuple[Batch, Pass, Tensor]]:
-    for batch, ids, mask in batches(subject.model, encoded, **sizes):
-        yield batch, watch(subject.model, ids, mask), torch.from_numpy(targets[batch.rows]).to(ids.device)
+METHODS.register("leave-one-out")(leave_one_out)
 
 
 def _terms(level: LevelPass) -> Tensor:
     return level.aggregator.terms(level.states, level.mask, level.weights)
 
 
-def _shape(batch: Batch, place: int) -> tuple[int, ...]:
-    """The axes of a level's spans: (B, T) or (B, S, T) for words, (B, S) for sentences."""
-    return batch.mask.shape[: batch.mask.ndim - place]
-
-
 def _table(subject: Subject) -> Tensor:
-    embedding = levels_of(subject.model)[0].embedding
+    embedding = subject.levels[0].embedding
     if embedding is None:
         raise InputError(
             "the gradient of word vectors is not to be had from a pre-trained encoder; use gradient-message or "
@@ -182,46 +201,66 @@ def _table(subject: Subject) -> Tensor:
     return embedding.weight
 
 
-def _gradient(subject: Subject, seen: Pass, targets: Tensor) -> Tensor:
-    _table(subject)
-    (slope,) = torch.autograd.grad(subject.evidence(seen.logits, targets).sum(), [seen.embedded])
-    return slope
+def _gradient(asked: Asked, seen: Pass) -> Tensor:
+    return torch.autograd.grad(asked.evidence(seen.logits).sum(), [seen.embedded])[0]
 
 
-def _by_removed_capsule(subject: Subject, batch: Batch, seen: Pass, place: int, targets: Tensor) -> Tensor:
-    """Weights of a level's words or sentences times what the evidence loses without each capsule."""
-    level, shape = seen.levels[place], _shape(batch, place)
-    evidence = subject.evidence(seen.logits, targets)
-    # (B, rows of a text, M, C): one row for the last level, the sentences below it.
-    own = parts_of(level)
-    capsules = own.reshape(len(evidence), -1, *own.shape[1:])
-    mask = level.mask.any(-1).reshape(shape[:-1])
-    lost = torch.zeros(capsules.shape[:-1])
-    for row in range(capsules.shape[1]):
-        for capsule in range(capsules.shape[2]):
-            without = capsules.clone()
-            without[:, row, capsule] = 0
-            vectors = without.flatten(2).reshape(*shape[:-1], -1)
-            lost[:, row, capsule] = evidence - subject.evidence(
-                upwards(subject.model, place + 1, vectors, mask), targets
-            )
-    return torch.einsum("ntm,nm->nt", level.weights, lost.flatten(0, 1)).reshape(shape)
-
-
-def _summed(batch: Batch, terms: Tensor | float) -> dict[int, Importance]:
+def _summed(asked: Asked, terms: Tensor) -> list[Tensor]:
     """Scores of words (N, T, D) summed over the features; of sentences, the sum of their words."""
-    assert isinstance(terms, Tensor)
-    words = terms.sum(-1).reshape(batch.mask.shape)
-    words = words.masked_fill(~torch.from_numpy(batch.mask).to(words.device), 0)
-    return _collected(batch, [words, words.sum(-1)])
+    words = terms.sum(-1).reshape(asked.mask.shape).masked_fill(~asked.mask, 0)
+    return [words, words.sum(-1)]
 
 
-def _collected(batch: Batch, by_level: Sequence[Tensor]) -> dict[int, Importance]:
-    """Padded scores of words (B, T) or (B, S, T), then of sentences -> those of each text, by its place."""
-    levels = [level.double().numpy(force=True) for level in by_level]
-    found = {}
-    for place, row in enumerate(batch.rows.tolist()):
-        mask = batch.mask[place]
-        sentences = levels[1][place][mask.any(-1)] if mask.ndim > 1 else np.empty(0)
-        found[row] = Importance(levels[0][place][mask], sentences)
-    return found
+SLOPE = 3  # cost of a word that is read with the gradient that comes back, or with every message built
+SENTENCE = 3  # of a sentence's vector that is read again: it is wider than a word's
+
+
+class Size(NamedTuple):
+    """What the cost of a text depends on."""
+
+    words: int  # whole ones, that can be left out
+    pieces: int  # that the model reads: words, or parts of them
+    sentences: tuple[int, ...]  # pieces of each; none for a text read as one sequence
+    capsules: int
+
+    @classmethod
+    def of(cls, subject: Subject, encoded: Encoded) -> Self:
+        """The size of one text."""
+        words = int(words_of(encoded).of_pieces.max(initial=-1)) + 1
+        sentences = tuple(encoded.lengths.tolist()) if subject.depth > 1 else ()
+        return cls(words, len(encoded.ids), sentences, subject.levels[0].aggregator.parts.number)
+
+
+def _cost_of_leaving_out(size: Size) -> int:
+    """Each word's whole text; of a document, each word's sentence and the vectors of all."""
+    if not size.sentences:
+        return size.words * size.pieces
+    number = len(size.sentences)
+    return sum(length**2 for length in size.sentences) + (size.words + number) * number * SENTENCE
+
+
+# Names of `METHODS` -> what the method reads of a text.
+COSTS: dict[str, Callable[[Size], int]] = {
+    "message": lambda size: size.pieces * SLOPE,
+    "capsule": lambda size: size.pieces + len(size.sentences) ** 2 * size.capsules * SENTENCE,
+    "gradient-message": lambda size: size.pieces * SLOPE,
+    "gradient": lambda size: size.pieces * SLOPE,
+    "integrated-gradients": lambda size: size.pieces * SLOPE * STEPS,
+    "leave-one-out": _cost_of_leaving_out,
+}
+
+
+def costs_of(subject: Subject, texts: Sequence[str], *, method: str | None = None) -> list[int]:
+    """About how many words a model reads to explain each text; to predict it, it reads each of its words once.
+
+    Args:
+        subject: the model.
+        texts: raw.
+        method: a name of `METHODS`; None for the usual one. If its cost is not known, that of leave-one-out counts.
+    """
+    method = method or usual_method(subject)
+    METHODS[method]  # an unknown name is refused
+    cost = COSTS.get(method, _cost_of_leaving_out)
+    sizes = [Size.of(subject, one) for one in subject.encode(texts)]
+    # Every explanation begins with what the model says of the whole text.
+    return [size.pieces + cost(size) for size in sizes]

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,12 +13,16 @@ from routepool.explaining.capsules import CapsuleReport
 from routepool.explaining.explanation import Explanation
 from routepool.explaining.methods import METHODS
 from routepool.explaining.page import render_page
-from routepool.explaining.pictures import PICTURES
+from routepool.registry import Extra, Registry
 from routepool.scoring.bulk import check_out, naming_rows, new_file
 from routepool.scoring.predictor import Predictor, load
 
 DRAWN = (".png", ".svg")
 EXPLANATIONS, AUDITS, REPORTS = (".html", ".json", ".jsonl", *DRAWN), (".json", *DRAWN), (".json",)
+# Name -> what draws it into a file: explanation, rounds, audit.
+PICTURES: Registry[Callable[..., None]] = Registry(
+    "picture", dict.fromkeys(("explanation", "rounds", "audit"), Extra("routepool.extras.plot_explanation", "plot"))
+)
 
 
 class Explained(NamedTuple):
@@ -47,7 +51,7 @@ def explain_file(
         source: a file, or `-` for standard input.
         out: files, each of which appears complete or not at all.
         method: a name of `METHODS`; None for the usual one.
-        label: whose evidence is scored; None for the likeliest of each text.
+        label: the one that words speak for; None for the likeliest of each text.
         iterations: keep the weights of every round of routing.
         force: replace files that are there.
         reading: how the file is read, the options of `routepool.datasets.read`.
@@ -68,7 +72,7 @@ def explain_file(
 
 
 def check_asked(names: Sequence[str], forms: Sequence[str], *, method: str | None = None, force: bool = False) -> None:
-    """Refuse what cannot be written or computed, before anything is."""
+    """Raise InputError for what cannot be written or computed, before anything is."""
     if method is not None:
         METHODS[method]
     for name in names:
@@ -78,7 +82,7 @@ def check_asked(names: Sequence[str], forms: Sequence[str], *, method: str | Non
 
 
 def write_explanations(names: Sequence[str], shown: Sequence[Explanation]) -> None:
-    """Write a page, a picture, JSON or lines of it: of one text, or of any number as a page or lines."""
+    """Write a page (.html) or JSON lines of any number of texts, JSON or a picture of one."""
     _check_number(names, len(shown))
     for name in names:
         if _form(name) in DRAWN:

@@ -1,4 +1,7 @@
-"""Explanations -> one HTML file that needs nothing else: no scripts, no outside assets, a strict content policy."""
+"""Explanations -> one HTML file that needs nothing else: no scripts, no outside assets, a strict content policy.
+
+The geometry of its pictures of routing, round by round, is also that of figure 1 as a picture file.
+"""
 
 import base64
 import hashlib
@@ -10,11 +13,39 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from routepool.explaining.explanation import Explanation, Span
-from routepool.explaining.pictures import Drawing, draw_rounds
-from routepool.printable import printable
+from routepool.explaining.explanation import Explanation, Span, largest_score
+from routepool.printable import plural, printable
 
 STEPS = 10  # of a colour: a style for each, since a strict policy allows no style of a single word
+WORD, PART, HEIGHT, MARGIN = 46.0, 84.0, 150.0, 30.0  # distances, in pixels
+_LEAST = 0.02  # an edge of less is not drawn
+
+
+class Edge(NamedTuple):
+    """A line from a word to a part of the vector."""
+
+    start: float
+    end: float
+    width: float
+    opacity: float
+
+
+class Mark(NamedTuple):
+    """A word or a part."""
+
+    place: float
+    name: str
+
+
+class Drawing(NamedTuple):
+    """One round of routing: words below, parts above, the wider an edge the more goes that way."""
+
+    number: int
+    width: float
+    height: float
+    edges: list[Edge]
+    words: list[Mark]
+    parts: list[Mark]
 
 
 class Piece(NamedTuple):
@@ -68,20 +99,56 @@ def render_page(explanations: Sequence[Explanation], *, title: str = "Explanatio
     )
 
 
+def draw_rounds(shown: Explanation, words: Sequence[Span]) -> list[Drawing]:
+    """The routes of some words in every round that was kept."""
+    if not words or not words[0].rounds:
+        return []
+    width = max(WORD * len(words), PART * len(shown.parts)) + 2 * MARGIN
+    below, above = _spread(len(words), width), _spread(len(shown.parts), width)
+    return [
+        Drawing(
+            one + 1,
+            width,
+            HEIGHT,
+            _edges(words, one, below, above),
+            [Mark(place, shown.of(word)[:12]) for place, word in zip(below, words, strict=True)],
+            [Mark(place, str(number)) for number, place in enumerate(above, 1)],
+        )
+        for one in range(len(words[0].rounds))
+    ]
+
+
+def _edges(words: Sequence[Span], number: int, below: list[float], above: list[float]) -> list[Edge]:
+    largest = max((weight for word in words for of_round in word.rounds for weight in of_round), default=0) or 1.0
+    return [
+        Edge(start, end, round(0.5 + 6 * weight / largest, 2), round(0.15 + 0.7 * weight / largest, 2))
+        for start, word in zip(below, words, strict=True)
+        for end, weight in zip(above, word.rounds[number], strict=True)
+        if weight / largest > _LEAST
+    ]
+
+
+def _spread(number: int, width: float) -> list[float]:
+    step = (width - 2 * MARGIN) / number
+    return [round(MARGIN + step * (place + 0.5), 1) for place in range(number)]
+
+
 def _text(shown: Explanation) -> dict[str, Any]:
     likeliest = sorted(shown.probabilities.items(), key=lambda item: -item[1])
-    passages = list(_sentences(shown)) if shown.sentences else [_passage(shown, shown.words, _largest(shown.words))]
     return {
         "explanation": shown,
         "labels": [(_clean(label), value, label in shown.predicted) for label, value in likeliest[:STEPS]],
         "label": _clean(shown.label),
-        "passages": passages,
+        "passages": list(_passages(shown)),
         "is_document": bool(shown.sentences),
+        "unread": f"{plural(shown.unread, 'word')} behind these {'was' if shown.unread == 1 else 'were'}",
     }
 
 
-def _sentences(shown: Explanation) -> Iterator[Passage]:
-    largest, of_words = _largest(shown.sentences), _largest(shown.words)
+def _passages(shown: Explanation) -> Iterator[Passage]:
+    largest, of_words = largest_score(shown.sentences), largest_score(shown.words)
+    if not shown.sentences:
+        yield _passage(shown, shown.words, of_words)
     full = max((weight for sentence in shown.sentences for weight in sentence.weights), default=0)
     for place, sentence in enumerate(shown.sentences):
         passage = _passage(shown, shown.words_of(place), of_words)
@@ -113,10 +180,6 @@ def _pieces(shown: Explanation, words: Sequence[Span], colours: Sequence[tuple[s
         pieces.append(Piece(_clean(shown.of(word)), colour, hint))
         end = word.end
     return pieces
-
-
-def _largest(spans: Sequence[Span]) -> float:
-    return max((abs(span.score) for span in spans), default=0.0)
 
 
 def _signed(score: float, largest: float) -> str:

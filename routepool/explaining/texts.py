@@ -1,4 +1,4 @@
-"""Texts -> explanations."""
+"""Texts -> explanations of them."""
 
 # M parts of a vector
 
@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats, Integers
 from routepool.errors import InputError
 from routepool.explaining.explanation import Explanation, Span, SpanLevel
 from routepool.explaining.methods import METHODS, Importance, usual_method
-from routepool.explaining.passes import batches, levels_of, watch
 from routepool.explaining.removal import sentence_of
-from routepool.explaining.subject import Subject
+from routepool.explaining.subject import Subject, watch
 from routepool.scoring.probabilities import check_finite
 from routepool.settings import AGGREGATORS
 from routepool.text import Encoded, words_of
 
-Floats = NDArray[np.floating[Any]]
 Rounds = Sequence[Floats]  # (spans, M) of each round, the last one being the weights
 
 
@@ -37,17 +35,17 @@ def explain(
         subject: the model.
         texts: raw.
         method: a name of `METHODS`; None for the usual one.
-        label: whose evidence is scored; None for the likeliest of each text.
+        label: the one that words speak for; None for the likeliest of each text.
         iterations: keep the weights of every round of routing.
     """
     method = method or usual_method(subject)
     importance = METHODS[method]  # an unknown name is refused before anything is computed
     encoded = subject.encode(texts)
-    probabilities, rounds = _read(subject, encoded, iterations=iterations)
+    probabilities, rounds = read_weights(subject, encoded, iterations=iterations)
     targets = probabilities.argmax(1) if label is None else np.full(len(texts), subject.place(label))
     scores = importance(subject, encoded, targets.astype(np.int64))
     check_finite(np.array([[each.words.sum(), each.sentences.sum()] for each in scores]).reshape(-1, 2))
-    parts, name = levels_of(subject.model)[-1].aggregator.parts, _name(subject)
+    parts, name = subject.levels[-1].aggregator.parts, _name(subject)
     same: dict[str, Any] = {"method": method, "aggregator": name, "part": parts.name, "share_of": parts.share_of}
     return [
         Explanation(
@@ -63,16 +61,16 @@ def explain(
     ]
 
 
-def _read(
-    subject: Subject, encoded: Sequence[Encoded], *, iterations: bool
-) -> tuple[NDArray[np.float64], list[list[Rounds]]]:
-    """Probabilities (B, K), and for each text the weights of its levels, words first."""
-    if iterations and levels_of(subject.model)[0].aggregator.iterations == 1:
+def read_weights(
+    subject: Subject, encoded: Sequence[Encoded], *, iterations: bool = False
+) -> tuple[Floats, list[list[Rounds]]]:
+    """Probabilities (B, K), and for each text the weights of its levels, words first, in one round or in all."""
+    if iterations and subject.levels[0].aggregator.iterations == 1:
         raise InputError(f"there are no rounds to show: this model aggregates by {_name(subject)!r}, in a single one")
     logits = np.empty((len(encoded), len(subject.labels)))
     rounds: list[list[Rounds]] = [[] for _ in encoded]
     with torch.no_grad():
-        for batch, ids, mask in batches(subject.model, encoded):
+        for batch, ids, mask in subject.batches(encoded):
             seen = watch(subject.model, ids, mask)
             logits[batch.rows] = seen.logits.double().numpy(force=True)
             for place, level in enumerate(seen.levels):
@@ -101,9 +99,7 @@ def _levels(encoded: Encoded, scores: Importance, rounds: list[Rounds], *, by_wo
     )
 
 
-def _spans(
-    places: NDArray[np.integer[Any]], scores: Floats, rounds: Rounds, parents: NDArray[np.int64] | None = None
-) -> tuple[Span, ...]:
+def _spans(places: Integers, scores: Floats, rounds: Rounds, parents: Integers | None = None) -> tuple[Span, ...]:
     by_span = [tuple(map(tuple, span)) for span in np.stack(rounds, axis=1).tolist()]
     sentences = [None] * len(by_span) if parents is None else parents.tolist()
     return tuple(
@@ -116,5 +112,5 @@ def _spans(
 
 def _name(subject: Subject) -> str:
     """The registered name of the last aggregator."""
-    layer = type(levels_of(subject.model)[-1].aggregator)
+    layer = type(subject.levels[-1].aggregator)
     return next((name for name in AGGREGATORS.names() if AGGREGATORS[name] is layer), layer.__name__)

@@ -1,21 +1,23 @@
-"""Parquet files -> records, a batch of rows at a time."""
+"""Parquet files: records from them, a batch of rows at a time, and vectors of texts into them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from statistics import mode
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from pyarrow import parquet, types
 
+from routepool.arrays import Floats32
 from routepool.datasets.records import FORMATS, Flaw, Item, Layout, Record, Table
 from routepool.datasets.sources import Source, first_of
 from routepool.errors import InputError
 from routepool.files.compression import SwollenError, check_swelling
+from routepool.scoring.vector_files import VECTOR_FILES
 
 _ROWS, _BYTES = 32, 2**24  # in memory at once: so many rows, or fewer where these are long
 _DAMAGE = (pyarrow.ArrowException, OSError)
-_UNREADABLE = (ValueError, OverflowError, pyarrow.ArrowException)  # a cell: no UTF-8, a time that Python has not
+_UNREADABLE = (ValueError, OverflowError, pyarrow.ArrowException)  # a cell: no UTF-8, a time that Python cannot hold
 
 
 @FORMATS.register("parquet")
@@ -93,3 +95,38 @@ def _record(source: Source, number: int, fields: dict[str, Any] | str) -> Item:
     if size > source.longest_row:
         return Flaw(number, number, source.too_long())
     return Record(number, number, fields, size)
+
+
+@VECTOR_FILES.register("parquet")
+class ParquetVectors:
+    """Columns `row`, the row of the input, and `vector`, a list of one fixed size.
+
+    >>> import numpy as np
+    >>> from io import BytesIO
+    >>> file = BytesIO()
+    >>> vectors = ParquetVectors(file, (2,))
+    >>> vectors.write([2, 5], np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32))
+    >>> vectors.close()
+    >>> parquet.read_table(file).to_pylist()
+    [{'row': 2, 'vector': [1.0, 2.0]}, {'row': 5, 'vector': [3.0, 4.0]}]
+    """
+
+    def __init__(self, file: BinaryIO, shape: tuple[int, ...]) -> None:
+        kind = pyarrow.float32()
+        for size in reversed(shape):
+            kind = pyarrow.list_(kind, size)
+        self._shape = shape
+        self._schema = pyarrow.schema([("row", pyarrow.int64()), ("vector", kind)])
+        self._writer = parquet.ParquetWriter(file, self._schema)
+
+    def write(self, rows: Sequence[int], vectors: Floats32) -> None:
+        nested: Any = pyarrow.array(vectors.ravel())
+        for size in reversed(self._shape):
+            nested = pyarrow.FixedSizeListArray.from_arrays(nested, size)
+        self._writer.write_batch(pyarrow.record_batch([pyarrow.array(rows, pyarrow.int64()), nested], self._schema))
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        finally:
+            self._writer.is_open = False  # else it tries again, after a full disk, and complains on its own

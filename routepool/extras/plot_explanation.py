@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from routepool.errors import InputError
 from routepool.explaining.audits import LEAVE_ONE_OUT, RANDOM, RARE, SEARCH, Audit
 from routepool.explaining.explanation import Explanation, Span
-from routepool.explaining.pictures import HEIGHT, PICTURES, draw_rounds
+from routepool.explaining.outputs import PICTURES
+from routepool.explaining.page import HEIGHT, draw_rounds
 from routepool.printable import printable
 
-_FOR, _AGAINST, _CAPSULE = "#2f7bd8", "#e0762b", "#6b4fd0"
+_FOR, _AGAINST, _PART = "#2f7bd8", "#e0762b", "#6b4fd0"
 _MOST_WORDS = 80  # of a picture that can be read
 _BOUNDS = {RANDOM: ":", RARE: "-.", LEAVE_ONE_OUT: "--", SEARCH: "--"}
 _MEASURES = {"comprehensiveness": "without the best words", "sufficiency": "with only the best words", "flips": "flips"}
@@ -46,11 +47,11 @@ def draw_routes(file: BinaryIO, shown: Explanation, *, form: str) -> None:
     figure = Figure(figsize=(width, 2.2 * len(drawings)), layout="constrained")
     for axis, drawing in zip(figure.subplots(len(drawings), 1, squeeze=False)[:, 0], drawings, strict=True):
         for edge in drawing.edges:
-            axis.plot([edge.start, edge.end], [0, HEIGHT], color=_CAPSULE, linewidth=edge.width, alpha=edge.opacity)
+            axis.plot([edge.start, edge.end], [0, HEIGHT], color=_PART, linewidth=edge.width, alpha=edge.opacity)
         for mark in drawing.words:
             axis.text(mark.place, -14, _plain(mark.name), ha="center", va="top", fontsize=7, rotation=30)
         for mark in drawing.parts:
-            axis.plot([mark.place], [HEIGHT], "o", color=_CAPSULE, markersize=14)
+            axis.plot([mark.place], [HEIGHT], "o", color=_PART, markersize=14)
             axis.text(mark.place, HEIGHT, mark.name, ha="center", va="center", color="white", fontsize=8)
         axis.set(title=f"round {drawing.number}", ylim=(-45, HEIGHT + 20), xlim=(0, drawing.width))
         axis.set_axis_off()
@@ -84,7 +85,7 @@ def _block(bars: Any, cells: Any, shown: Explanation, spans: Sequence[Span], tit
     bars.bar(places, [span.score for span in spans], color=[_AGAINST if span.score < 0 else _FOR for span in spans])
     bars.set(title=title, ylabel="score", xticks=[], xlim=(-0.5, len(spans) - 0.5))
     if spans:
-        colours = matplotlib.colors.LinearSegmentedColormap.from_list("coupling", ["#ffffff", _CAPSULE])
+        colours = matplotlib.colors.LinearSegmentedColormap.from_list("coupling", ["#ffffff", _PART])
         table = list(zip(*(span.weights for span in spans), strict=True))
         cells.imshow(table, aspect="auto", cmap=colours, vmin=0, vmax=max(map(max, table)) or 1)
         cells.set_yticks(range(len(table)), [str(row + 1) for row in range(len(table))])

@@ -1,6 +1,6 @@
 """Routing, or any other aggregator, as the pooling module of a sentence-transformers model."""
 
-# B batch  T tokens  D features  M units of weight
+# B batch  T tokens  D features  M parts of the vector
 
 from pathlib import Path
 from typing import Any, Self
@@ -23,10 +23,10 @@ WEIGHTS = "model.safetensors"
 
 
 class RoutingPooling(Module):
-    """Tokens' vectors -> the sentence's, by an aggregator; stands where `Pooling` stands.
+    """Vectors of tokens -> the vector of the sentence, by an aggregator; takes the place of `Pooling`.
 
     It reads `token_embeddings` and `attention_mask` and adds `sentence_embedding` and, to see which token went where,
-    `aggregation_weights` (B, T, M). A prompt is a part of the text like any other.
+    `aggregation_weights` (B, T, M). A prompt counts as text.
 
     Args:
         in_features: size of a token's vector.

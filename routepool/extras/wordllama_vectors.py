@@ -1,4 +1,4 @@
-"""The 256-d sub-word vectors inside the wordllama wheel: every word has one, the mean of its parts.
+"""The 256-d vectors of sub-word pieces inside the wordllama wheel: every word has one, the mean of its pieces.
 
 The files are read directly: importing that package would set up logging and its loader may download.
 """
@@ -21,9 +21,9 @@ from routepool.vectors import SOURCES
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-_START = "▁"  # marks a part that begins a word
-# Their components have a standard deviation of 0.9, twice GloVe's, and training hardly moves them as they are. Chosen
-# on dev of rotten-tomatoes with one seed, against 1.
+_START = "▁"  # marks a piece that begins a word
+# Their components have a standard deviation of 0.9, twice that of GloVe's, and training hardly moves them unscaled.
+# Chosen on dev of rotten-tomatoes with one seed, against 1.
 SCALE = 0.3
 
 _spec = find_spec("wordllama")
@@ -34,7 +34,7 @@ _FOLDER = Path(_spec.origin).parent
 
 @SOURCES.register("wordllama")
 class WordllamaSource:
-    """Vectors of sub-words, so that no word is without.
+    """Vectors of pieces, so that every word has one.
 
     >>> table, known = WordllamaSource().lookup(["film", "filmic", "zzyzx"])
     >>> table.shape, known.tolist()
@@ -45,21 +45,21 @@ class WordllamaSource:
 
     def __init__(self) -> None:
         self._tokenizer = _tokenizer(_content(_TOKENIZER))
-        self._parts = load(_content(_WEIGHTS))["embedding.weight"].astype(np.float32) * np.float32(SCALE)
+        self._pieces = load(_content(_WEIGHTS))["embedding.weight"].astype(np.float32) * np.float32(SCALE)
 
     def frequent(self, limit: int) -> list[str]:
-        """Words that are one sub-word; their ids are in the order of frequency."""
-        parts = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
-        words = [part.removeprefix(_START) for part, _ in parts if part.startswith(_START)]
+        """Words that are one piece; their ids are in the order of frequency."""
+        pieces = sorted(self._tokenizer.get_vocab().items(), key=lambda item: item[1])
+        words = [piece.removeprefix(_START) for piece, _ in pieces if piece.startswith(_START)]
         return [word for word in words if word and _START not in word][:limit]
 
     def lookup(self, words: Sequence[str]) -> tuple[Floats32, Flags]:
         """One row for each word (N, 256), and which words it has (N,): all but the empty one."""
-        table = np.zeros((len(words), self._parts.shape[1]), dtype=np.float32)
+        table = np.zeros((len(words), self._pieces.shape[1]), dtype=np.float32)
         known = np.zeros(len(words), dtype=bool)
         for row, encoding in enumerate(self._tokenizer.encode_batch(list(words), add_special_tokens=False)):
             if encoding.ids:
-                table[row], known[row] = self._parts[encoding.ids].mean(axis=0), True
+                table[row], known[row] = self._pieces[encoding.ids].mean(axis=0), True
         return table, known
 
 
@@ -69,24 +69,24 @@ def _tokenizer(content: bytes) -> Tokenizer:
     return Tokenizer.from_buffer(content)
 
 
-def _content(part: str) -> bytes:
+def _content(name: str) -> bytes:
     """A file of the package, which must be the one that was installed."""
     try:
-        content = (_FOLDER / part).read_bytes()
+        content = (_FOLDER / name).read_bytes()
     except OSError as error:
         raise InputError(
-            f"the installed wordllama has no {part}; version 0.4.0.post1 does: install that one"
+            f"the installed wordllama has no {name}; version 0.4.0.post1 does: install that one"
         ) from error
     digest = urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
-    if _recorded(part) not in (None, digest):
-        raise InputError(f"the installed wordllama is damaged: {part} is not what was installed; install it again")
+    if _recorded(name) not in (None, digest):
+        raise InputError(f"the installed wordllama is damaged: {name} is not what was installed; install it again")
     return content
 
 
-def _recorded(part: str) -> str | None:
+def _recorded(name: str) -> str | None:
     """The digest that the installer noted, if it did."""
     try:
-        noted = [file.hash for file in files("wordllama") or [] if str(file) == f"wordllama/{part}"]
+        noted = [file.hash for file in files("wordllama") or [] if str(file) == f"wordllama/{name}"]
     except PackageNotFoundError:
         return None
     return noted[0].value if noted and noted[0] is not None else None

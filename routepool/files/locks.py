@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -52,7 +53,7 @@ def _locked(folder: Path, doing: str) -> BinaryIO:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         file = os.fdopen(handle, "r+b", buffering=0)
         if not _lock(file):
-            holder = file.read(20).decode("ascii", "replace").strip()
+            holder = _holder(file)
             file.close()
             number = f", number {holder}" if holder else ""
             raise InputError(f"{folder}: another process is {doing} here{number}; wait for it or stop it")
@@ -62,6 +63,16 @@ def _locked(folder: Path, doing: str) -> BinaryIO:
     file.truncate(0)
     file.write(b"%d\n" % os.getpid())
     return file
+
+
+def _holder(file: BinaryIO) -> str:
+    """The number of the process that holds the lock, which writes it a moment after it has it."""
+    for _ in range(20):
+        if holder := file.read(20).decode("ascii", "replace").strip():
+            return holder
+        time.sleep(0.01)
+        file.seek(0)
+    return ""
 
 
 def _lock(file: BinaryIO) -> bool:

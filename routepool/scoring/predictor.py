@@ -188,8 +188,6 @@ class Predictor:
         """
         from routepool.explaining import Subject, explain  # noqa: PLC0415
 
-        if self.saved is None:
-            raise InputError("an exported model cannot be explained; load the folder it was exported from")
         if isinstance(texts, str):
             raise InputError("wanted a list of texts, got one string; put it in a list")
         return explain(Subject.of(self.saved), texts, method=method, label=label, iterations=iterations)

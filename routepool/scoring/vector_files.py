@@ -26,7 +26,7 @@ class VectorFile(Protocol):
 
 
 VECTOR_FILES: Registry[Callable[[BinaryIO, tuple[int, ...]], VectorFile]] = Registry(
-    "file of vectors", extras={"parquet": Extra("routepool.extras.parquet_vectors", "parquet")}
+    "file of vectors", extras={"parquet": Extra("routepool.extras.parquet", "parquet")}
 )
 
 

@@ -11,7 +11,7 @@ from support import planted
 
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import METHODS, Explanation, Subject, explain, render_page
-from routepool.explaining.passes import levels_of, slope_of, watch
+from routepool.explaining.subject import slope_of, watch
 from routepool.layers import Aggregator, Parts, StandardRouting
 from routepool.persistence import SavedModel
 from routepool.scoring.predictor import of_saved
@@ -283,7 +283,7 @@ def test_explaining_leaves_the_model_as_it_was(sentences: SavedModel) -> None:
 def _padded(saved: SavedModel, text: str) -> tuple[torch.Tensor, torch.Tensor]:
     from routepool.batching import pad
 
-    depth = len(levels_of(saved.classifier))
+    depth = len(saved.classifier.levels)
     ids, mask = pad(saved.tokenizer.encode([text], depth), depth)
     return torch.from_numpy(ids), torch.from_numpy(mask)
 

@@ -10,8 +10,7 @@ from support import planted
 from routepool.errors import InputError, UnknownNameError
 from routepool.explaining import Audit, Subject, audit
 from routepool.explaining.audits import LEAVE_ONE_OUT, RANDOM, SEARCH, SHARES
-from routepool.explaining.orders import by_rarity, by_score, by_search
-from routepool.explaining.removal import logits_without, without_each
+from routepool.explaining.removal import by_rarity, by_score, by_search, logits_without, without_each
 from routepool.scoring.torch_backend import logits_of
 from routepool.text import UNKNOWN
 

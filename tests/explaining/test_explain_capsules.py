@@ -9,10 +9,8 @@ from support import planted
 
 from routepool.errors import InputError
 from routepool.explaining import CapsuleReport, Subject, report_capsules
-from routepool.explaining.couplings import Couplings, favourites, variance_of
-from routepool.explaining.nulls import by_iterations, recoupled, shuffled
-from routepool.explaining.passes import levels_of
-from routepool.explaining.redundancy import linear_cka, random_slices, redundancy_of
+from routepool.explaining.capsules import linear_cka, random_slices, redundancy_of
+from routepool.explaining.couplings import Couplings, by_iterations, favourites, recoupled, shuffled, variance_of
 from routepool.scoring.torch_backend import logits_of
 
 EXAMPLES = planted.planted(60, seed=5)
@@ -39,7 +37,7 @@ def test_a_models_own_number_of_iterations_changes_nothing(subject: Subject, rep
     assert [one.name for one in report.by_iterations] == ["1", "2", "3", "4", "5", "6"]
     assert report.by_iterations[2].changed == 0
     assert report.by_iterations[2].accuracy == report.by_coupling[0].accuracy
-    layer: Any = levels_of(subject.model)[0].aggregator
+    layer: Any = subject.levels[0].aggregator
     assert layer.iterations == report.iterations == 3
 
 
@@ -52,7 +50,7 @@ def test_its_own_couplings_give_its_own_logits(subject: Subject) -> None:
 def test_couplings_all_alike_are_the_first_round(subject: Subject) -> None:
     encoded = subject.encode(TEXTS[:7])
     alike = recoupled(subject, encoded, lambda ids, mask, coupling: coupling * 0 + 1)
-    layer: Any = levels_of(subject.model)[0].aggregator
+    layer: Any = subject.levels[0].aggregator
     layer.iterations = 1
     try:
         np.testing.assert_allclose(alike, logits_of(subject.model, encoded), atol=1e-4)

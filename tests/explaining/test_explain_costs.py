@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from routepool.errors import UnknownNameError
 from routepool.explaining import METHODS, Subject, costs_of, explain
-from routepool.explaining.costs import COSTS
-from routepool.explaining.methods import STEPS
+from routepool.explaining.methods import COSTS, STEPS
 from routepool.model import Level
 
 SENTENCE = "a merry cup of tea on the table ."

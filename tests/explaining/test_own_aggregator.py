@@ -14,7 +14,7 @@ from routepool.batching import pad
 from routepool.cli import screen
 from routepool.cli.painting import paint
 from routepool.explaining import Explanation, Subject, explain, render_page
-from routepool.explaining.pictures import PICTURES
+from routepool.explaining.outputs import PICTURES
 from routepool.persistence import SavedModel, save_model
 
 TEXT = "A merry cup of tea"

@@ -64,6 +64,15 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
+def test_an_exported_model_is_not_explained(exported: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("text,label\na warm day,warm\na cold night,cold\n", encoding="utf-8")
+    for question in (["a warm day"], ["--audit", data], ["--capsules", data]):
+        err = refused("explain", exported, *question)
+        assert "an exported model cannot be explained; load the folder it was exported from" in err
+        assert len(err.splitlines()) == 1
+
+
 def test_a_folder_is_loaded_by_the_backend_that_it_names(exported: Path) -> None:
     predictor = load(exported)
     assert predictor.labels == ("cold", "warm")

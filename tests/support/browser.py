@@ -16,7 +16,7 @@ SKELETON = """() => [...document.querySelectorAll("*")].filter((one) => !one.clo
         .filter((name) => !["class", "style", "disabled"].includes(name))].join(" "))"""
 WORDS = """() => [...document.querySelectorAll(".words *")]
     .map((one) => [one.localName, ...[...one.attributes].map((each) => each.name).sort()].join(" "))"""
-WORD = "span aria-label aria-pressed class data-capsule role style tabindex"
+WORD = "span aria-label aria-pressed class data-part role style tabindex"
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What may shape an encoder: a closed list of model types, and for each setting what it may be.
 
-transformers takes a setting for what it likes: the name of a model to download, sizes that fill the memory, classes to
-import. So only these settings are handed to it, each checked; all others are left out, and they shape nothing.
+Settings can make transformers download a model, fill the memory or import classes. So only these settings are passed to
+it, each checked; all others are left out, since they do not shape the encoder.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from routepool.errors import InputError
 from routepool.settings import LARGEST
 
-# Encoders of text alone, whose attention is torch's own; each was tried.
+# Encoders of text alone, whose attention is torch's own; all have been tried.
 TYPES = (
     *("albert", "bert", "camembert", "data2vec-text", "distilbert", "electra", "ernie", "eurobert"),
     *("jina_embeddings_v3", "mobilebert", "modernbert", "nomic_bert", "roberta", "roberta-prelayernorm"),
@@ -23,7 +23,7 @@ Rule = Callable[[Any], bool]
 
 
 def shape_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that shape an encoder, checked; what is said of its past, its labels or its code is left out."""
+    """The settings that shape an encoder, checked; those about its training, its labels or its code are left out."""
     kind = settings.get("model_type")
     if kind not in TYPES:
         raise InputError(f"model_type must be one of {', '.join(TYPES)}, got {kind!r:.80}")
@@ -73,7 +73,7 @@ def _kinds_of_layers(value: Any) -> bool:
 
 
 def _rotation(value: Any) -> bool:
-    """The one kind of rotary positions that needs no more than a base; of each kind of layer, or of all."""
+    """Rotary positions of the one kind that needs only a base, for each kind of layer or for all."""
     if not isinstance(value, dict):
         return False
     if value.keys() <= {"full_attention", "sliding_attention"} and value:

@@ -34,12 +34,12 @@ _LAYER = re.compile(r"\b(?:layers?|h|blocks?)\.(\d+)\.")
 class HuggingFaceEncoder(PretrainedEncoder):
     """Pieces -> their states in context, one for each, however long the text.
 
-    A row is read in windows of near-equal length, as few as hold it. The special pieces around each window are added
-    here and their states dropped, so that states and pieces stay one to one.
+    A row is read in as few windows as hold it, of near-equal length. The special pieces around each window are added
+    here and their states dropped, so that each piece has one state.
 
     Args:
         vocabulary_size: ids are below it.
-        hidden_size: has no meaning here.
+        hidden_size: not used here.
         architecture: the encoder's config.json.
         before: special ids in front of a window.
         behind: special ids after it.
@@ -92,7 +92,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
         return files_of(find_folder(source))
 
     def train(self, mode: bool = True) -> Self:
-        """As for every module, but a frozen encoder never drops anything out."""
+        """As for every module, but a frozen encoder has no dropout."""
         super().train(mode)
         if self.frozen:
             self.model.train(False)
@@ -125,13 +125,10 @@ class HuggingFaceEncoder(PretrainedEncoder):
         if not lengths:
             return result
         windows = torch.split(ids[mask], lengths)
-        encoded = self._cached(windows) if self.cache is not None else self._encode(windows)
+        # A cached window is encoded alone, so that its states do not depend, to the last bit, on the others.
+        cache = self.cache
+        encoded = self._encode(windows) if cache is None else [cache.get(one, self._encode_alone) for one in windows]
         return result.masked_scatter(mask.unsqueeze(-1), torch.cat(encoded).to(result.dtype))
-
-    def _cached(self, windows: Sequence[Tensor]) -> list[Tensor]:
-        assert self.cache is not None
-        # Each alone, so that its states do not depend, to the last bit, on what it was computed with.
-        return [self.cache.get(window, self._encode_alone) for window in windows]
 
     def _encode_alone(self, window: Tensor) -> Tensor:
         with torch.autocast(window.device.type, enabled=False):  # what is kept has one precision
@@ -161,7 +158,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
 
 
 def _positions(model: nn.Module) -> int:
-    """Pieces that the encoder has positions for; those of the roberta family begin behind their padding's."""
+    """Pieces that the encoder has positions for; in the roberta family these begin after the one of padding."""
     table = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
     first = 0 if getattr(table, "padding_idx", None) is None else table.padding_idx + 1  # type: ignore[union-attr]
     most = getattr(model.config, "max_position_embeddings", 0)
@@ -169,7 +166,7 @@ def _positions(model: nn.Module) -> int:
 
 
 def _windows(lengths: Sequence[int], most: int) -> list[int]:
-    """Rows of these lengths in windows of at most that many, those of a row as equal as can be.
+    """Lengths of the windows that rows of these lengths are cut into, as equal as can be, none above `most`.
 
     >>> _windows([5, 0, 3], 4)
     [3, 2, 3]

@@ -2,8 +2,8 @@
 
 The folder is `states-1/DIGEST` in routepool's cache folder (`$ROUTEPOOL_CACHE`, else `~/.cache/routepool`); the digest
 is that of the encoder's weights, its architecture and the packages that compute it. A file holds the states of one
-window as 32-bit floats behind a checksum that its name is part of: one cut short, damaged or foreign is computed again.
-The folder is filled up to a bound; what finds no room is computed each time.
+window as 32-bit floats behind a checksum that its name is part of: states whose file is cut short, damaged or foreign
+are computed again. The folder has a size limit; what does not fit is computed each time.
 """
 
 import hashlib

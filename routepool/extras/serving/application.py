@@ -1,10 +1,12 @@
 """The addresses of the server, and what each answers."""
 
+import asyncio
 import mimetypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
+import jinja2
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import APIKeyHeader
@@ -29,7 +31,6 @@ from routepool.extras.serving.bodies import (
 from routepool.extras.serving.guard import ASSETS, OPEN, Gate, Guard
 from routepool.extras.serving.lane import Question
 from routepool.extras.serving.models import Models
-from routepool.extras.serving.reference import render_reference
 from routepool.extras.serving.refusals import REASONS, Refused, json_response, refusal, sentence
 from routepool.serving import Limits, Service
 
@@ -51,9 +52,9 @@ def build(service: Service, models: Models, gate: Gate, metrics: counting.Metric
         redoc_url=None,
         redirect_slashes=False,  # a redirection would lead to whatever the Host header names
     )
-    app.add_exception_handler(RequestValidationError, _tell_invalid)
-    app.add_exception_handler(HTTPException, _tell_refused)
-    # The guard asks for the key; this tells of it.
+    app.add_exception_handler(RequestValidationError, _say_invalid)
+    app.add_exception_handler(HTTPException, _say_refused)
+    # The guard checks the key; this describes it.
     key = [Depends(APIKeyHeader(name="X-API-Key", auto_error=False))] if service.key else []
     always = _problems(408, 413, 503, 401 if service.key else 421)
     for router in (_questions(service.limits, models), _management(service, models, metrics)):
@@ -64,12 +65,12 @@ def build(service: Service, models: Models, gate: Gate, metrics: counting.Metric
     return Guard(app, paths, limits=service.limits, key=service.key, gate=gate, metrics=metrics)
 
 
-async def _tell_invalid(_: Request, error: Exception) -> Response:
+async def _say_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return refusal(Refused(422, sentence(error.errors())))
 
 
-async def _tell_refused(_: Request, error: Exception) -> Response:
+async def _say_refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return refusal(error)
 
@@ -81,22 +82,22 @@ def _problems(*statuses: int) -> Answers:
 def _questions(limits: Limits, models: Models) -> APIRouter:
     """What is asked of texts."""
     router = APIRouter(tags=["texts"], responses=_problems(400, 422, 500, 504))
-    told: dict[str, Any] = {"response_description": "A result for each text, in their order."}
+    same: dict[str, Any] = {"response_description": "A result for each text, in their order."}
 
     async def ask(question: Question, texts: Sequence[str]) -> Response:
         results = ", ".join(await models.ask(question, texts))
         return Response(b'{"results": [%s]}' % results.encode("ascii"), media_type="application/json")
 
-    @router.post("/predict", response_model=Predictions, summary="Labels and their probabilities.", **told)
+    @router.post("/predict", response_model=Predictions, summary="Labels and their probabilities.", **same)
     async def predict(body: TextsBody) -> Response:
         return await ask(Question("predict"), body.checked(most=limits.texts, characters=limits.text_characters))
 
-    @router.post("/explain", response_model=Explanations, summary="Which word went where, and what mattered.", **told)
+    @router.post("/explain", response_model=Explanations, summary="Which word went where, and what mattered.", **same)
     async def explain(body: ExplainBody) -> Response:
         texts = body.checked(most=limits.explained_texts, characters=limits.explained_characters)
         return await ask(Question("explain", body.method, body.label, body.rounds), texts)
 
-    @router.post("/encode", response_model=Encodings, summary="The vector of each text.", **told)
+    @router.post("/encode", response_model=Encodings, summary="The vector of each text.", **same)
     async def encode(body: TextsBody) -> Response:
         return await ask(Question("encode"), body.checked(most=limits.texts, characters=limits.text_characters))
 
@@ -128,7 +129,7 @@ def _management(service: Service, models: Models, metrics: counting.Metrics) -> 
         if service.key is None:
             raise Refused(403, "a server without a key is reloaded by a signal; send SIGHUP to its process")
         try:
-            await models.reload()
+            await asyncio.shield(models.begin_reload())
         except (RoutepoolError, OSError) as error:
             raise Refused(409, f"the old model stays: {error}") from error
         return json_response({"status": "reloaded"})
@@ -161,7 +162,7 @@ def _pages(description: dict[str, Any]) -> APIRouter:
     router = APIRouter()
     folder = files("routepool.extras.serving") / "page"
     contents = {item.name: item.read_bytes() for item in folder.iterdir() if item.is_file()}
-    reference, contents["reference.css"] = render_reference(description)
+    reference, contents["reference.css"] = _render_reference(description)
 
     @router.get("/")
     async def page() -> Response:
@@ -182,3 +183,40 @@ def _file(name: str, contents: dict[str, bytes]) -> Response:
     if name not in contents:
         raise HTTPException(404, "there is no such file")
     return Response(contents[name], media_type=mimetypes.guess_type(name)[0] or "application/octet-stream")
+
+
+class _Operation(NamedTuple):
+    """One address of the OpenAPI description, and what it answers."""
+
+    method: str
+    path: str
+    summary: str
+    fields: list[tuple[str, str, str]]  # of the body: name, type, what it is
+    answers: list[tuple[str, str]]  # status and meaning
+
+
+def _render_reference(description: dict[str, Any]) -> tuple[str, bytes]:
+    """The page at /docs and its style sheet: plain HTML that needs no script and nothing from elsewhere."""
+    folder = files("routepool.extras.serving")
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True).from_string(
+        (folder / "reference.html.jinja").read_text("utf-8")
+    )
+    page = template.render(info=description["info"], operations=list(_operations(description)))
+    return page, (folder / "reference.css").read_bytes()
+
+
+def _operations(description: dict[str, Any]) -> Iterator[_Operation]:
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            answers = [(status, answer["description"]) for status, answer in sorted(operation["responses"].items())]
+            fields = list(_fields(description, operation.get("requestBody")))
+            yield _Operation(method.upper(), path, operation["summary"], fields, answers)
+
+
+def _fields(description: dict[str, Any], body: dict[str, Any] | None) -> Iterator[tuple[str, str, str]]:
+    if body is None:
+        return
+    name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    for field, schema in description["components"]["schemas"][name]["properties"].items():
+        types = [f"{one['items']['type']}s" if "items" in one else one["type"] for one in schema.get("anyOf", [schema])]
+        yield field, " or ".join(types), schema.get("description", "")

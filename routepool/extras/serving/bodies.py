@@ -1,4 +1,4 @@
-"""Bodies and answers: what comes in is checked by these, and the OpenAPI description is made of them."""
+"""Bodies and answers: bodies are checked by these, and the OpenAPI description is made of them."""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class TextsBody(BaseModel):
 
 
 class ExplainBody(TextsBody):
-    """One text or a list, and what shall be explained."""
+    """One text or a list, and what to explain."""
 
     method: str | None = Field(None, description="How importance is measured; /labels has the names.")
     label: str | None = Field(None, description="What words speak for; else each text's likeliest.")

@@ -1,4 +1,4 @@
-"""Before the application: who may ask, how much may come; after it: the headers of every answer, and the count."""
+"""What surrounds the application: who may ask and how much may come, the headers of every answer, and the count."""
 
 import asyncio
 import hmac
@@ -29,7 +29,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-OPEN = ("/", "/live", "/ready", "/docs", "/openapi.json")  # without a key: nothing of the model is told there
+OPEN = ("/", "/live", "/ready", "/docs", "/openapi.json")  # without a key: nothing there says anything of the model
 ASSETS = "/assets/"
 _HOST = re.compile(
     r"(?:\[(?P<address>[0-9a-f:.]*:[0-9a-f:.]*)\]|(?P<name>[0-9a-z.-]+))(?::[0-9]{1,5})?", re.ASCII | re.IGNORECASE
@@ -37,7 +37,7 @@ _HOST = re.compile(
 
 
 class Gate:
-    """What the server knows and the guard must: is it about to stop, how many connections are open?"""
+    """What the guard must know of the server: is it about to stop, how many connections are open?"""
 
     draining = False
 
@@ -54,7 +54,7 @@ class Guard:
         limits: on bodies and connections.
         key: wanted of every client, outside the open paths.
         gate: whether the server takes requests.
-        metrics: told of every answer.
+        metrics: count every answer.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Guard:
             await refusal(error)(scope, receive, answer.send)
         except ClientDisconnect:
             return
-        except asyncio.CancelledError:  # the server was told again to stop, and waits for nobody
+        except asyncio.CancelledError:  # a second signal to stop: the server waits for nobody
             if not answer.status:
                 await refusal(Refused(503, STOPPING, RETRY))(scope, receive, answer.send)
         except BaseException as error:  # a panic of compiled code is no Exception
@@ -96,7 +96,7 @@ class Guard:
         if self._gate.connections() > self._limits.connections:
             raise Refused(503, "too many connections are open; try again in a moment", {**RETRY, "Connection": "close"})
         if self._key is None:
-            # A web page elsewhere whose name leads here would have this server answer to its scripts.
+            # This blocks DNS rebinding: a web page whose name resolves to this machine.
             if not is_loopback(_name(headers.get("host", ""))):
                 raise Refused(421, "without a key this server answers to localhost only; start it with --api-key-file")
         elif path not in OPEN and not path.startswith(ASSETS) and not self._has_key(headers):
@@ -109,7 +109,7 @@ class Guard:
         return self._key is not None and hmac.compare_digest(given.encode("latin-1"), self._key)
 
     async def _answer(self, scope: Scope, body: bytes, receive: Receive, answer: "_Answer") -> None:
-        """Let the application answer, unless the client leaves before it begins to: nobody computes for nobody."""
+        """Let the application answer, unless the client leaves before the answer begins: then nothing is computed."""
         answering = asyncio.ensure_future(self._app(scope, _replay(body, receive), answer.send))
         leaving = asyncio.ensure_future(receive())  # the body has been read: all that can come is the end
         try:
@@ -134,7 +134,7 @@ class Guard:
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     body += message.get("body", b"")
-                    if len(body) > most:  # of a body in chunks, whose length is not told
+                    if len(body) > most:  # of a body in chunks, whose length is not announced
                         raise too_large
                     if not message.get("more_body"):
                         return bytes(body)
@@ -160,7 +160,7 @@ class _Answer:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body, which has been read, once more; then whatever comes."""
+    """Receive the body, which has been read, once more; then whatever comes."""
     rest: list[dict[str, Any]] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
@@ -170,7 +170,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name(host: str) -> str:
-    """The name in a Host header, without its port; nothing for what is not of that form to the last character.
+    """The name in a Host header, without its port; empty unless the whole header has that form.
 
     >>> [_name(host) for host in ("localhost:80", "[::1]", "[::1]evil.example", "127.0.0.1:80@evil.example")]
     ['localhost', '::1', '', '']

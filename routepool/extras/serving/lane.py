@@ -1,4 +1,4 @@
-"""One thread that computes with one model, for many clients at once, a part of a request at a time."""
+"""One thread that computes with one model, for many clients at once, some texts of a request at a time."""
 
 import asyncio
 import logging
@@ -30,25 +30,15 @@ class Question(NamedTuple):
 
 @dataclass(eq=False)
 class Job:
-    """The texts of one request.
-
-    Args:
-        question: what is asked of them.
-        texts: at least one.
-        costs: of each text, in whatever the lane counts.
-        answer: where the results are waited for; it is done, too, when nobody waits any more.
-        model: the one that began; it also ends, so that no answer mixes two.
-        results: of the first texts, as far as they are computed.
-        failed: a part could not be computed, so the rest need not be.
-    """
+    """The texts of one request."""
 
     question: Question
-    texts: Sequence[str]
-    costs: Sequence[int]
-    answer: "asyncio.Future[list[str]]"
-    model: Predictor | None = None
-    results: list[str] = field(default_factory=list)
-    failed: bool = False
+    texts: Sequence[str]  # at least one
+    costs: Sequence[int]  # of each text, in whatever the lane counts
+    answer: "asyncio.Future[list[str]]"  # also done when nobody waits any more
+    model: Predictor | None = None  # computed the first texts, and so the rest: no answer mixes two
+    results: list[str] = field(default_factory=list)  # of the texts computed so far
+    failed: bool = False  # some texts could not be computed, so the rest need not be
     arrived: float = field(default_factory=time.monotonic)
 
     @property
@@ -66,17 +56,17 @@ class Job:
         """Of the texts not yet computed."""
         return sum(self.costs[len(self.results) :])
 
-    def part(self, texts: int, cost: int) -> "Part":
-        """The next texts, at most so many and at most so dear; one at least."""
+    def next_slice(self, texts: int, cost: int) -> "Slice":
+        """The next texts, at most so many and at most of that cost; one at least."""
         start = len(self.results)
-        end, dear = start + 1, self.costs[start]
-        while end < min(len(self.texts), start + texts) and dear + self.costs[end] <= cost:
-            dear += self.costs[end]
+        end, taken = start + 1, self.costs[start]
+        while end < min(len(self.texts), start + texts) and taken + self.costs[end] <= cost:
+            taken += self.costs[end]
             end += 1
-        return Part(self, self.texts[start:end], dear)
+        return Slice(self, self.texts[start:end], taken)
 
 
-class Part(NamedTuple):
+class Slice(NamedTuple):
     """Texts of one job that are computed in one turn."""
 
     job: Job
@@ -91,12 +81,12 @@ Outcome = list[str] | Refused
 
 
 class Abandoned(BaseException):
-    """A computation ends because nobody waits for it: no fault of it, so nothing that handles faults may catch it."""
+    """Ends a computation that nobody waits for. It is no error, so nothing that handles errors may catch it."""
 
 
 @asynccontextmanager
 async def within(seconds: float) -> AsyncIterator[None]:
-    """Give up what takes longer: a job that is waited for in here is then computed no further."""
+    """Give up what takes longer; a job awaited in here is then computed no further."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -107,20 +97,20 @@ async def within(seconds: float) -> AsyncIterator[None]:
 class Lane:
     """A bounded queue before a model, and the one thread that owns the model and works in turns.
 
-    A turn takes some texts of the job whose turn it is, and whole jobs that ask the same while there is room. Between
-    turns, and wherever the computation asks, jobs are dropped that nobody waits for.
+    A turn takes some texts of the job whose turn it is, and whole jobs that ask the same while there is room. Jobs that
+    nobody waits for are dropped between turns, and wherever the computation asks.
 
     Args:
         name: of its thread and in the metrics.
         compute: what the thread does in a turn.
-        model: the first one; assign `model` to change it for the jobs that are not yet begun.
+        model: the first one; assign another to `model` for the jobs that are not yet begun.
         batch: most texts of a turn.
         turn: most cost of a turn, unless one text alone costs more.
         queue: texts that may wait.
-        pace: seconds that a cost of 1 takes, about. A job gives way to those that come while it would be computed: a
-            long one does not hold up short ones, and is not held up by them for ever. At 0 the first comes first.
+        pace: about how many seconds a cost of 1 takes. A job gives way to those that come while it would be computed:
+            a long one does not hold up short ones, and is not held up by them for ever. At 0 the first comes first.
         start: called by the thread before its first turn.
-        metrics: told of turns.
+        metrics: count turns.
     """
 
     def __init__(
@@ -158,7 +148,7 @@ class Lane:
         Args:
             question: what is asked.
             texts: at least one.
-            costs: of each text; their characters unless told otherwise.
+            costs: of each text; None for their characters.
         """
         job = Job(question, texts, costs or list(map(len, texts)), asyncio.get_running_loop().create_future())
         with self._arrival:
@@ -177,7 +167,7 @@ class Lane:
             raise
 
     def close(self) -> None:
-        """Compute no further; the thread ends as soon as the computation asks whether it is wanted."""
+        """Compute no further: the thread ends as soon as the computation asks whether it is wanted."""
         with self._arrival:
             self._closed = True
             self._arrival.notify()
@@ -195,82 +185,83 @@ class Lane:
     def _work(self) -> None:
         self._start()
         while not self._closed:
-            parts = self._next_turn()
-            if parts:
-                self._deliver(parts, self._computed(parts))
+            slices = self._next_turn()
+            if slices:
+                self._deliver(slices, self._computed(slices))
 
-    def _next_turn(self) -> list[Part]:
+    def _next_turn(self) -> list[Slice]:
         with self._arrival:
             while not (self._jobs or self._closed):
                 self._arrival.wait()
-            young = self._jobs[0].arrived + GATHER_SECONDS - time.monotonic() if self._jobs else 0
-        if young > 0:
-            time.sleep(young)
+            left = self._jobs[0].arrived + GATHER_SECONDS - time.monotonic() if self._jobs else 0
+        if left > 0:
+            time.sleep(left)
         with self._arrival:
             self._count()
-            parts = self._take()
+            slices = self._take()
             self._count()
-        return parts
+        return slices
 
-    def _take(self) -> list[Part]:
+    def _take(self) -> list[Slice]:
         if not self._jobs:
             return []
         first = min(self._jobs, key=lambda job: job.arrived + self.pace * job.cost_left)
         first.model = first.model or self.model
-        parts = [first.part(self.batch, self.turn)]
-        texts, cost = self.batch - len(parts[0].texts), self.turn - parts[0].cost
+        slices = [first.next_slice(self.batch, self.turn)]
+        texts, cost = self.batch - len(slices[0].texts), self.turn - slices[0].cost
         for job in self._jobs:
             alike = (job.question, job.model or self.model) == (first.question, first.model)
             if job is first or not alike or len(job.texts) - len(job.results) > texts or job.cost_left > cost:
                 continue
             job.model = first.model
-            parts.append(job.part(texts, cost))
-            texts, cost = texts - len(parts[-1].texts), cost - parts[-1].cost
-        return parts
+            slices.append(job.next_slice(texts, cost))
+            texts, cost = texts - len(slices[-1].texts), cost - slices[-1].cost
+        return slices
 
-    def _computed(self, parts: Sequence[Part]) -> list[Outcome]:
-        """What becomes of each part; if a turn fails, each is tried alone, so that one cannot spoil the others."""
-        texts = [text for part in parts for text in part.texts]
-        first = parts[0].job
+    def _computed(self, slices: Sequence[Slice]) -> list[Outcome]:
+        """The outcome of each slice; if a turn fails, each is tried alone, so that one cannot spoil the others."""
+        texts = [text for some in slices for text in some.texts]
+        first = slices[0].job
         assert first.model is not None
+
+        def wanted() -> bool:
+            return not self._closed and any(some.job.is_wanted for some in slices)
+
         try:
             self._metrics.batches.labels(self.name).observe(len(texts))
-            results = iter(self.compute(first.model, first.question, texts, lambda: self._is_wanted(parts)))
-            return [[next(results) for _ in part.texts] for part in parts]
+            results = iter(self.compute(first.model, first.question, texts, wanted))
+            return [[next(results) for _ in some.texts] for some in slices]
         except Abandoned:
-            return [Refused(503, STOPPING, RETRY) for _ in parts]
+            return [Refused(503, STOPPING, RETRY) for _ in slices]
         except BaseException as error:  # a panic of compiled code is no Exception, and must not end the thread either
-            if len(parts) > 1:
-                return [outcome for part in parts for outcome in self._computed([part])]
-            return [_failure(error, done=len(parts[0].job.results))]
+            if len(slices) > 1:
+                return [outcome for some in slices for outcome in self._computed([some])]
+            return [_failure(error, done=len(slices[0].job.results))]
 
-    def _is_wanted(self, parts: Sequence[Part]) -> bool:
-        return not self._closed and any(part.job.is_wanted for part in parts)
-
-    def _deliver(self, parts: Sequence[Part], outcomes: Sequence[Outcome]) -> None:
-        for part, outcome in zip(parts, outcomes, strict=True):
+    def _deliver(self, slices: Sequence[Slice], outcomes: Sequence[Outcome]) -> None:
+        for some, outcome in zip(slices, outcomes, strict=True):
             if isinstance(outcome, Refused):
-                part.job.failed = True
+                some.job.failed = True
             else:
-                part.job.results += outcome
+                some.job.results += outcome
 
         def hand_over() -> None:
-            for part, outcome in zip(parts, outcomes, strict=True):
-                if not part.job.is_wanted or not part.job.is_done:
+            for some, outcome in zip(slices, outcomes, strict=True):
+                if not some.job.is_wanted or not some.job.is_done:
                     continue
                 if isinstance(outcome, Refused):
-                    part.job.answer.set_exception(outcome)
+                    some.job.answer.set_exception(outcome)
                 else:
-                    part.job.answer.set_result(part.job.results)
+                    some.job.answer.set_result(some.job.results)
 
         try:
-            parts[0].job.answer.get_loop().call_soon_threadsafe(hand_over)
+            slices[0].job.answer.get_loop().call_soon_threadsafe(hand_over)
         except RuntimeError:  # the loop is closed: nobody waits any more
             logger.debug("an answer came after the server had stopped")
 
 
 def _failure(error: BaseException, *, done: int) -> Refused:
-    """The refusal for an error in a part of a request, before which so many of its texts are done."""
+    """The refusal for an error in texts of a request, of which so many were done before."""
     if isinstance(error, InputError):
         return Refused(422, str(error))
     if isinstance(error, NotFiniteError):

@@ -30,13 +30,10 @@ class Refused(HTTPException):
     """A request that is not answered, and why.
 
     Args:
-        status: one of `REASONS`.
-        sentence: what is wrong and what to do; never the text that came.
+        status_code: one of `REASONS`.
+        detail: what is wrong and what to do; never the text that came.
         headers: of the answer.
     """
-
-    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, sentence, headers)
 
 
 def json_response(values: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""Listening, and the life of the process: ready, reload by SIGHUP, drain on SIGTERM."""
+"""Listening, and the life of the process: slow connections are closed, SIGHUP reloads, SIGTERM drains."""
 
 import asyncio
 import contextlib
@@ -8,16 +8,18 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from routepool.errors import InputError
 from routepool.extras.serving.application import build
 from routepool.extras.serving.guard import Gate, is_loopback
 from routepool.extras.serving.models import Models, load_model
 from routepool.extras.serving.prometheus import Metrics
-from routepool.extras.serving.protocol import PunctualProtocol
 from routepool.serving import SERVERS, Service
 
 logger = logging.getLogger(__name__)
@@ -48,9 +50,9 @@ def serve(service: Service, on_ready: Callable[[str], None]) -> None:
 
 
 def _leave() -> None:
-    """End the process although a thread computes, as one in compiled code that nothing can interrupt.
+    """End the process although a thread still computes, in compiled code that nothing can interrupt.
 
-    All that was accepted has been answered. An interpreter that ends by itself would abort: it takes its threads down
+    All that was accepted has been answered. An interpreter that ends by itself would abort, since it stops its threads
     wherever they are.
     """
     logger.debug("left while a thread was computing")
@@ -62,7 +64,7 @@ def _leave() -> None:
 
 
 def bind(service: Service) -> socket.socket:
-    """The socket, bound before the model is loaded: a port that is taken is told at once."""
+    """The socket, bound before the model is loaded: a port that is taken is an error at once."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(
             service.host, service.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -77,8 +79,10 @@ def bind(service: Service) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
-        told = f"port {service.port} of {service.host} cannot be had ({error.strerror})"
-        raise InputError(f"{told}; choose another --port, or 0 for any that is free") from error
+        raise InputError(
+            f"port {service.port} of {service.host} cannot be had ({error.strerror}); choose another --port, or 0 for "
+            "any that is free"
+        ) from error
     return listener
 
 
@@ -109,9 +113,66 @@ async def _serve(
         timeout_graceful_shutdown=int(2 * limits.request_seconds + 1),
     )
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # a malformed request is the client's matter
-    server = _Server(config, gate, models.reload, on_ready)
+    server = _Server(config, gate, models.begin_reload, on_ready)
     metrics.connections.set_function(gate.connections)
     await server.serve(sockets=[listener])
+
+
+class PunctualProtocol(H11Protocol):
+    """HTTP/1.1 with a time limit on receiving from a client, and on sending to one that does not read.
+
+    uvicorn alone waits for ever for half a header, and for a client that reads nothing.
+    """
+
+    header_seconds: float
+    write_seconds: float
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._receiving: asyncio.TimerHandle | None = None
+        self._sending: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch_receiving()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_receiving()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # Between two requests uvicorn's own timer runs; the rest of a refused body is read and thrown away for a while,
+        # since a connection closed over unread data is reset, and the client would not see the refusal.
+        if self.conn.their_state is h11.SEND_BODY:
+            self._watch_receiving()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._sending = self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        _cancel(self._sending)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._receiving)
+        _cancel(self._sending)
+        super().connection_lost(exc)
+
+    def _watch_receiving(self) -> None:
+        """Start the clock when the client should send and no request is being answered; data does not restart it."""
+        answering = self.cycle is not None and not self.cycle.response_complete
+        if answering or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            _cancel(self._receiving)
+            self._receiving = None
+        elif self._receiving is None and not self.transport.is_closing():
+            self._receiving = self.loop.call_later(self.header_seconds, self.transport.close)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 class _Server(uvicorn.Server):
@@ -121,7 +182,7 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         gate: Gate,
-        reload: Callable[[], Awaitable[object]],
+        reload: Callable[[], object],
         on_ready: Callable[[str], None],
     ) -> None:
         super().__init__(config)
@@ -161,17 +222,13 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         handlers: dict[int, Callable[..., object]] = {signal.SIGINT: self.handle_exit, signal.SIGTERM: self.handle_exit}
         if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = lambda *_: loop.call_soon_threadsafe(self._begin_reload)
+            handlers[signal.SIGHUP] = lambda *_: loop.call_soon_threadsafe(self._reload)
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def _begin_reload(self) -> None:
-        task = asyncio.ensure_future(self._reload())
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by the models already
 
 
 def _waiting(listener: socket.socket) -> Iterator[socket.socket]:

@@ -80,7 +80,7 @@ def test_words_are_painted_by_their_coupling_and_by_one_capsule(page: Page, serv
     weights = [span["weights"] for span in told["levels"][0]["spans"]]
     colours = dict(enumerate(["#0072b2", "#e69f00"]))
     assert hues(page) == [colours[row.index(max(row))] for row in weights]
-    page.locator("#capsules span", has_text="2").click()
+    page.locator("#parts span", has_text="2").click()
     assert set(hues(page)) == {colours[1]}
     painted = strengths(page)
     assert [strength > 0 for strength in painted] == [row[1] > 0.5005 for row in weights]
@@ -124,7 +124,7 @@ def test_the_rounds_are_stepped_through(page: Page) -> None:
 def test_scores_say_what_speaks_for_which_label_by_which_method(page: Page, server: Running) -> None:
     read(page, TEXT)
     page.click("text=How much each word matters")
-    expect(page.locator("#capsules")).to_be_hidden()
+    expect(page.locator("#parts")).to_be_hidden()
     for label, method in (("good", "leave-one-out"), ("bad", "leave-one-out"), ("bad", "message")):
         page.select_option("#label", label=label)
         page.select_option("#method", method)
@@ -226,7 +226,7 @@ def test_a_key_is_asked_for_and_a_model_without_capsules_has_weights(browser: Br
         expect(page.locator("#facts")).to_contain_text("attention")
         read(page, TEXT)
         expect(page.locator("#where-name")).to_have_text("What weight each word gets")
-        expect(page.locator("#capsules")).to_be_hidden()
+        expect(page.locator("#parts")).to_be_hidden()
         expect(page.locator("#rounds")).to_be_hidden()
         (told,) = locked.post("/explain", {"text": TEXT}, X_API_Key=KEY).json["results"]
         weights = [span["weights"][0] for span in told["levels"][0]["spans"]]
@@ -246,8 +246,8 @@ def test_the_parts_of_an_aggregator_unknown_to_the_page_are_named(browser: Brows
         read(page, TEXT)
         expect(page.locator("#where-name")).to_have_text("Where each word goes")
         expect(page.locator("#rounds")).to_be_hidden()
-        expect(page.locator("#capsules legend")).to_have_text("Slot")
-        assert page.locator("#capsules input").evaluate_all("(all) => all.map((one) => one.ariaLabel)") == [
+        expect(page.locator("#parts legend")).to_have_text("Slot")
+        assert page.locator("#parts input").evaluate_all("(all) => all.map((one) => one.ariaLabel)") == [
             "Every slot", "slot 1", "slot 2", "slot 3",
         ]  # fmt: skip
         expect(page.locator("#meaning")).to_contain_text("Each slot splits its attention between the words")

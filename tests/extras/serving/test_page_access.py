@@ -57,7 +57,7 @@ def test_everything_is_done_with_the_keyboard(still: Page) -> None:
     page.keyboard.press("Control+Enter")
     expect(page.locator(PLAIN)).to_have_count(6)
     tab_to("[name=view][value=where]")
-    tab_to("[name=capsule] >> nth=0")
+    tab_to("[name=part] >> nth=0")
     page.keyboard.press("ArrowRight")
     assert set(hues(page)) == {"#0072b2"}
     tab_to("#round-back")
@@ -134,7 +134,7 @@ def test_nothing_moves_for_those_who_ask(browser: Browser, server: Running) -> N
 
 # WCAG's contrast of the ink on each tint over the card, drawn on a canvas, which knows every notation of a colour.
 CONTRASTS = """async () => {
-    const { capsuleColour, strength } = await import("/assets/colours.js");
+    const { partColour, strength } = await import("/assets/colours.js");
     const word = document.querySelector(".span");
     const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     const light = (...colours) => {
@@ -144,7 +144,7 @@ CONTRASTS = """async () => {
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
     };
     const style = getComputedStyle(word), card = getComputedStyle(document.querySelector(".card")).backgroundColor;
-    const names = [...Array(8).keys()].map(capsuleColour).concat("var(--for)", "var(--against)");
+    const names = [...Array(8).keys()].map(partColour).concat("var(--for)", "var(--against)");
     return Object.fromEntries(names.map((name) => {
         word.style.setProperty("--hue", name);
         word.style.setProperty("--strength", strength(1));

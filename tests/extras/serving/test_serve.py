@@ -131,8 +131,8 @@ def test_a_model_on_a_pretrained_encoder_has_only_the_methods_that_work_on_it(
     loaded = load_model(str(tmp_path / "run"))
     assert set(METHODS.names()) - set(loaded.description["methods"]) == {"gradient", "integrated-gradients"}
     assert loaded.description["default_method"] == "leave-one-out"
-    assert loaded.explainer.predict_proba(TEXTS) == pytest.approx(loaded.predictor.predict_proba(TEXTS), abs=1e-6)
-    models = (loaded.predictor, loaded.explainer, loaded.long_explainer)
+    models = loaded.predictors
+    assert models[1].predict_proba(TEXTS) == pytest.approx(models[0].predict_proba(TEXTS), abs=1e-6)
     classifiers = [one.saved.classifier for one in models if one.saved is not None]
     assert len(set(map(id, classifiers))) == 3  # a thread each
     ours, theirs, shared = ({parameter.data_ptr() for parameter in one.parameters()} for one in classifiers)

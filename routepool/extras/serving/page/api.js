@@ -33,8 +33,8 @@ export async function ask(path, body, signal) {
     throw new Refused("The server does not answer; check that it is still running.");
   }
   if (response.ok && answer) return answer;
-  const told = typeof answer?.error === "string";
-  const reason = told ? answer.error : `the server answered ${response.status} without a reason`;
+  const hasReason = typeof answer?.error === "string";
+  const reason = hasReason ? answer.error : `the server answered ${response.status} without a reason`;
   throw new Refused(sentence(reason), response.status, Number(response.headers.get("Retry-After")) || 1);
 }
 

@@ -1,8 +1,10 @@
-// What the server says of a text, read for the page. No elements here.
+// Numbers and sentences of an explanation, for the page. No elements here.
+
+import { counted } from "./dom.js";
 
 const NARROWEST = 0.1; // range of the weights that is painted, of all there is above the average
 
-/** Server offsets count Unicode characters, JavaScript's count UTF-16 units: an emoji is one and two. */
+/** Offsets of the server count Unicode characters, those of JavaScript UTF-16 code units: an emoji is one, or two. */
 export function slicer(text) {
   const places = [];
   let place = 0;
@@ -18,9 +20,9 @@ export function slicer(text) {
 export function cautionsOf({ unread = 0, known = null }) {
   const cautions = [];
   if (unread) {
-    const number = unread.toLocaleString("en");
-    const left = `${number} more words were not read: the text is longer than the model’s limit.`;
-    cautions.push({ sentence: left, brief: `${number} unread` });
+    const words = `${counted(unread, "more word")} ${unread === 1 ? "was" : "were"}`;
+    const left = `${words} not read: the text is longer than the model’s limit.`;
+    cautions.push({ sentence: left, brief: `${unread.toLocaleString("en")} unread` });
   }
   if (known === 0) {
     const unknown = "The model knows no word of this text: its probabilities mean nothing.";
@@ -39,7 +41,7 @@ export const weightsOf = (span, round) => span.rounds[Math.min(round, span.round
 
 /**
  * The weights that are painted not at all and strongest: the average, which in standard routing is an even split over
- * the capsules, and the largest of all rounds. The range is never so small that a hair above it looks like much.
+ * the capsules, and the largest of all rounds. The range has a least size, so that a tiny difference does not look large.
  */
 function weightScale(level) {
   const weights = level.spans.flatMap((span) => span.weights);

@@ -1,7 +1,7 @@
 // The numbers of one word or sentence; of the whole text while none is looked at.
 
 import { counted, make, paint, percent, signed } from "./dom.js";
-import { capsuleColour } from "./colours.js";
+import { partColour } from "./colours.js";
 import { partsOf, roundsOf, weightsOf } from "./explanation.js";
 
 const MOST = 5; // words that are named while none is looked at
@@ -32,7 +32,7 @@ export function overview(place, explanation, settings, characters) {
     shown.push(title("Words that matter most"), ...rows);
   } else if (shareOf === "word" && spans.length) {
     const totals = spans[0].weights.map(() => 0);
-    for (const span of spans) weightsOf(span, settings.round).forEach((weight, capsule) => (totals[capsule] += weight));
+    for (const span of spans) weightsOf(span, settings.round).forEach((weight, number) => (totals[number] += weight));
     const sentences = levels.length > 1 ? ` in ${counted(levels[0].spans.length, "sentence")}` : "";
     const name = `What each ${part} receives of ${counted(spans.length, "word")}${sentences}`;
     shown.push(title(name), gauges(totals, Math.max(...totals), 1));
@@ -43,7 +43,7 @@ export function overview(place, explanation, settings, characters) {
   put(place, shown);
 }
 
-/** It never shrinks while a text is shown: at the end of a scrolled page that would move the words away. */
+/** It never shrinks while a text is shown: that would move the words away on a page scrolled to its end. */
 function put(place, shown) {
   place.replaceChildren(make("div", { class: "stay" }, ...shown));
   place.style.minHeight = "";
@@ -55,12 +55,12 @@ function put(place, shown) {
 const title = (text) => make("p", { class: "title" }, text);
 
 function gauges(weights, largest, digits = 2) {
-  const rows = weights.map((weight, capsule) => {
+  const rows = weights.map((weight, number) => {
     const fill = paint(make("div", { class: "fill" }), { share: percent(weight / largest).replace(" ", "") });
-    const number = make("b", {}, String(capsule + 1));
+    const name = make("b", {}, String(number + 1));
     const value = make("span", { class: "value" }, weight.toFixed(digits));
-    const row = make("div", { class: "gauge" }, number, make("div", { class: "track" }, fill), value);
-    return paint(row, { hue: capsuleColour(capsule) });
+    const row = make("div", { class: "gauge" }, name, make("div", { class: "track" }, fill), value);
+    return paint(row, { hue: partColour(number) });
   });
   return make("div", { class: "gauges" }, ...rows);
 }
@@ -76,8 +76,8 @@ function ofWord(text, score, largest) {
 function rounds(all, now) {
   const rows = all.map((weights, round) => {
     const total = weights.reduce((sum, weight) => sum + weight, 0) || 1;
-    const parts = weights.map((weight, capsule) => {
-      return paint(make("i"), { share: `${((100 * weight) / total).toFixed(2)}%`, hue: capsuleColour(capsule) });
+    const parts = weights.map((weight, number) => {
+      return paint(make("i"), { share: `${((100 * weight) / total).toFixed(2)}%`, hue: partColour(number) });
     });
     const shares = make("div", { class: "shares" }, ...parts);
     const row = make("div", { class: "gauge of-round" }, make("b", {}, String(round + 1)), shares);

@@ -1,7 +1,7 @@
 // The page: what is chosen, what is asked for, and where it is shown.
 
 import { ask, hasKey, useKey } from "./api.js";
-import { capsuleColour, ramp } from "./colours.js";
+import { partColour, ramp } from "./colours.js";
 import { byId, counted, make, paint, percent, setOptions } from "./dom.js";
 import { cautionsOf, partsOf, roundsOf, scalesOf, scoresMean, weightsMean } from "./explanation.js";
 import { FileJob } from "./file.js";
@@ -10,7 +10,7 @@ import { followTheme } from "./theme.js";
 
 const PACE = 900; // milliseconds a round is shown while they play
 
-const settings = { view: "where", capsule: null, round: Infinity, method: undefined, label: undefined };
+const settings = { view: "where", part: null, round: Infinity, method: undefined, label: undefined };
 const slots = [0, 1].map((number) => new Slot(number, later));
 const job = new FileJob({ failed, ready: () => model ?? start(), limits: () => model?.limits ?? {}, open: openText });
 let model = null;
@@ -82,12 +82,12 @@ function notice(text) {
 
 /** The result in a sentence, for screen readers. */
 function say() {
-  const told = shown().map(({ predicted, probabilities, ...reading }) => {
+  const said = shown().map(({ predicted, probabilities, ...reading }) => {
     const labels = predicted.map((label) => `${label}, ${percent(probabilities[label])}`);
     const cautions = cautionsOf(reading).map(({ sentence }) => `. ${sentence.slice(0, -1)}`);
     return (labels.join("; ") || "no label") + cautions.join("");
   });
-  byId("status").textContent = told.length ? `Predicted: ${told.join(". Second text: ")}.` : "";
+  byId("status").textContent = said.length ? `Predicted: ${said.join(". Second text: ")}.` : "";
 }
 
 // --- showing ------------------------------------------------------------------------------------------------------
@@ -106,10 +106,10 @@ function show() {
 
 function control(explanation) {
   const where = settings.view === "where";
-  const capsules = partsOf(explanation.levels[0]);
+  const parts = partsOf(explanation.levels[0]);
   const rounds = roundsOf(explanation);
   const round = Math.min(settings.round, rounds - 1);
-  byId("capsules").hidden = !where || capsules < 2;
+  byId("parts").hidden = !where || parts < 2;
   byId("rounds").hidden = !where || rounds < 2;
   byId("method-field").hidden = byId("label-field").hidden = where;
   byId("round").max = rounds;
@@ -130,7 +130,7 @@ function scaleOf(explanation, level) {
   const many = partsOf(level) > 1;
   const { weight, score } = settings.scales[level.name];
   let [least, most] = weight;
-  let colours = ["", settings.capsule === null && many ? "var(--strong-line)" : capsuleColour(settings.capsule ?? 0)];
+  let colours = ["", settings.part === null && many ? "var(--strong-line)" : partColour(settings.part ?? 0)];
   if (settings.view === "score") {
     const against = explanation.method !== "message";
     [least, most] = [against ? -score : 0, score];
@@ -143,28 +143,28 @@ function scaleOf(explanation, level) {
 }
 
 function describe() {
-  const { aggregator, capsules, part, iterations, labels } = model;
+  const { aggregator, capsules: parts, part, iterations, labels } = model;
   const kind = [aggregator];
-  if (capsules > 1) kind.push(counted(capsules, part));
+  if (parts > 1) kind.push(counted(parts, part));
   if (iterations > 1) kind.push(counted(iterations, "iteration"));
   const facts = [kind.join(", "), counted(labels.length, "label")].map((fact) => make("span", {}, fact));
   byId("facts").replaceChildren(make("span", { class: "model" }, model.model), ...facts);
   document.title = `${model.model} · routepool`;
-  byId("where-name").textContent = capsules > 1 ? "Where each word goes" : "What weight each word gets";
+  byId("where-name").textContent = parts > 1 ? "Where each word goes" : "What weight each word gets";
   setOptions(byId("method"), model.methods.map((name) => [name, name]), settings.method);
   setOptions(byId("label"), [["", ""], ...labels.map((label, place) => [String(place), label])], "");
-  byId("capsules").firstElementChild.textContent = part.charAt(0).toUpperCase() + part.slice(1);
-  const choices = [null, ...Array(capsules).keys()].map(capsuleChoice);
-  byId("capsules").replaceChildren(byId("capsules").firstElementChild, ...choices);
+  byId("parts").firstElementChild.textContent = part.charAt(0).toUpperCase() + part.slice(1);
+  const choices = [null, ...Array(parts).keys()].map(partChoice);
+  byId("parts").replaceChildren(byId("parts").firstElementChild, ...choices);
 }
 
-function capsuleChoice(capsule) {
-  const name = capsule === null ? `Every ${model.part}` : `${model.part} ${capsule + 1}`;
-  const input = make("input", { type: "radio", name: "capsule", "aria-label": name });
-  input.checked = capsule === settings.capsule;
-  input.addEventListener("change", () => choose({ capsule }));
-  const face = make("span", {}, capsule === null ? "All" : String(capsule + 1));
-  return make("label", {}, input, capsule === null ? face : paint(face, { hue: capsuleColour(capsule) }));
+function partChoice(part) {
+  const name = part === null ? `Every ${model.part}` : `${model.part} ${part + 1}`;
+  const input = make("input", { type: "radio", name: "part", "aria-label": name });
+  input.checked = part === settings.part;
+  input.addEventListener("change", () => choose({ part }));
+  const face = make("span", {}, part === null ? "All" : String(part + 1));
+  return make("label", {}, input, part === null ? face : paint(face, { hue: partColour(part) }));
 }
 
 // --- choosing -----------------------------------------------------------------------------------------------------
@@ -180,21 +180,19 @@ function step(by) {
 }
 
 function play() {
-  clearInterval(playing);
-  if (playing) {
-    playing = 0;
-    return show();
-  }
+  if (playing) return pause();
   choose({ round: 0 });
   playing = setInterval(() => {
     step(1);
-    if (byId("round-on").disabled) {
-      clearInterval(playing);
-      playing = 0;
-      show();
-    }
+    if (byId("round-on").disabled) pause();
   }, PACE);
   return show();
+}
+
+function pause() {
+  clearInterval(playing);
+  playing = 0;
+  show();
 }
 
 function enter(next) {

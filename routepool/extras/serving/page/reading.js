@@ -1,14 +1,14 @@
 // One text in colours: its words, or its sentences, each opening to its words.
 
 import { make, paint, signed } from "./dom.js";
-import { capsuleColour, strength } from "./colours.js";
+import { partColour, strength } from "./colours.js";
 import { largestScore, partsOf, slicer, strongest, weightsOf } from "./explanation.js";
 import { inspect, overview } from "./inspector.js";
 import { Routes } from "./routes.js";
 
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 const SHORT = 200; // characters of a text that is set larger
-const TIE = 0.01; // of the painted range: below it no capsule stands out, as in the first round
+const TIE = 0.01; // of the painted range: below it no part stands out, as in the first round
 const TELLING = 0.2; // scores below this share of the largest get no line: a text full of lines says nothing
 
 export class Reading {
@@ -29,13 +29,13 @@ export class Reading {
     this.inspector.replaceChildren();
     delete this.inspector.dataset.tallest;
     if (!explanation) return;
-    this.part = slicer(explanation.text);
+    this.characters = slicer(explanation.text);
     const [first, words] = explanation.levels;
     if (words) this.place.append(...first.spans.map((span, number) => this.sentence(first, span, number, words)));
     else this.place.append(this.words(first, first.spans, 0));
-    const capsules = partsOf(first);
-    if (!words && capsules > 1 && explanation.text.length < SHORT) {
-      this.routes = new Routes([...this.spans], capsules);
+    const parts = partsOf(first);
+    if (!words && parts > 1 && explanation.text.length < SHORT) {
+      this.routes = new Routes([...this.spans], parts);
       this.place.append(this.routes.place);
     }
     if (!first.spans.length) {
@@ -45,7 +45,7 @@ export class Reading {
   }
 
   sentence(level, span, number, words) {
-    const text = make("span", { class: "span" }, this.part(span.start, span.end));
+    const text = make("span", { class: "span" }, this.characters(span.start, span.end));
     const details = make("details", { class: "sentence" }, make("summary", {}, make("div", {}, text)));
     const own = words.spans.filter((word) => word.parent === number);
     details.append(this.words(words, own, span.start, span.end));
@@ -61,12 +61,12 @@ export class Reading {
     for (const span of spans) {
       const tabindex = span === spans[0] ? 0 : -1;
       const word = make("span", { class: "span", role: "button", tabindex, "aria-pressed": false });
-      word.append(this.part(span.start, span.end));
-      place.append(this.part(done, span.start), word);
+      word.append(this.characters(span.start, span.end));
+      place.append(this.characters(done, span.start), word);
       done = span.end;
       this.spans.set(word, { span, level, kind: "word" });
     }
-    place.append(this.part(done, end)); // without an end: to the end of the text
+    place.append(this.characters(done, end)); // without an end: to the end of the text
     return place;
   }
 
@@ -77,7 +77,7 @@ export class Reading {
       const { weight, score } = settings.scales[level.name];
       element.classList.remove("goes", "speaks-for", "speaks-against");
       if (settings.view === "score") paintScore(element, span, score);
-      else paintWeight(element, weightsOf(span, settings.round), weight, settings.capsule, this.explanation.part);
+      else paintWeight(element, weightsOf(span, settings.round), weight, settings.part, this.explanation.part);
     }
     this.routes?.paint(settings);
     this.look(this.pinned);
@@ -86,9 +86,9 @@ export class Reading {
   look(element) {
     this.routes?.look(element ?? this.pinned);
     const found = this.spans.get(element) ?? this.spans.get(element?.closest?.("summary")?.querySelector(".span"));
-    const text = found && this.part(found.span.start, found.span.end);
+    const text = found && this.characters(found.span.start, found.span.end);
     if (found) inspect(this.inspector, this.explanation, found, text, this.settings);
-    else if (this.explanation && !this.pinned) overview(this.inspector, this.explanation, this.settings, this.part);
+    else if (this.explanation && !this.pinned) overview(this.inspector, this.explanation, this.settings, this.characters);
   }
 
   pin(element) {
@@ -119,15 +119,15 @@ export class Reading {
   }
 }
 
-function paintWeight(element, weights, [none, most], capsule, part) {
-  const all = capsule === null && weights.length > 1;
-  const shown = all ? strongest(weights) : Math.min(capsule ?? 0, weights.length - 1);
+function paintWeight(element, weights, [none, most], chosen, name) {
+  const all = chosen === null && weights.length > 1;
+  const shown = all ? strongest(weights) : Math.min(chosen ?? 0, weights.length - 1);
   const share = (weights[shown] - none) / (most - none);
-  paint(element, { hue: capsuleColour(shown), strength: strength(share) });
+  paint(element, { hue: partColour(shown), strength: strength(share) });
   element.classList.toggle("goes", all && share > TIE);
-  element.dataset.capsule = shown + 1;
-  const whose = weights.length > 1 ? `${part} ${shown + 1}, ` : "";
-  name(element, `${whose}weight ${weights[shown].toFixed(2)}`);
+  element.dataset.part = shown + 1;
+  const whose = weights.length > 1 ? `${name} ${shown + 1}, ` : "";
+  describe(element, `${whose}weight ${weights[shown].toFixed(2)}`);
 }
 
 function paintScore(element, span, scale) {
@@ -135,10 +135,10 @@ function paintScore(element, span, scale) {
   const side = span.score < 0 ? "against" : "for";
   paint(element, { hue: `var(--${side})`, strength: strength(share) });
   if (share >= TELLING) element.classList.add(`speaks-${side}`);
-  name(element, `score ${signed(span.score)}`);
+  describe(element, `score ${signed(span.score)}`);
 }
 
 /** What a screen reader says of a word. */
-function name(element, numbers) {
+function describe(element, numbers) {
   if (element.role === "button") element.setAttribute("aria-label", `${element.textContent}, ${numbers}`);
 }

@@ -1,38 +1,38 @@
-// Lines from the words down to the capsules, as thick as the coupling; for texts of one line, where eyes can follow.
+// Lines from the words down to the parts, as thick as the coupling; only for texts that fit on one line.
 
 import { make, paint } from "./dom.js";
-import { capsuleColour } from "./colours.js";
+import { partColour } from "./colours.js";
 import { weightsOf } from "./explanation.js";
 
 const NAMES = "http://www.w3.org/2000/svg";
-const DEPTH = 150; // from the words to the capsules, in pixels
+const DEPTH = 150; // from the words to the parts, in pixels
 const THICKEST = 8;
 const FAINTEST = 0.1; // opacity of a line that is not above the average
 
 export class Routes {
   /** `words` are pairs of an element and its span. */
-  constructor(words, capsules) {
-    const numbers = [...Array(capsules).keys()];
-    const line = (capsule) => coloured(draw("path"), capsule);
+  constructor(words, parts) {
+    const numbers = [...Array(parts).keys()];
+    const line = (part) => coloured(draw("path"), part);
     this.words = words.map(([element, { span }]) => ({ element, span, lines: numbers.map(line) }));
-    this.ends = numbers.map((capsule) => coloured(make("span", { class: "capsule" }, String(capsule + 1)), capsule));
+    this.ends = numbers.map((part) => coloured(make("span", { class: "part" }, String(part + 1)), part));
     this.picture = draw("svg");
     this.picture.append(...this.words.flatMap(({ lines }) => lines));
     this.place = make("div", { class: "routes", "aria-hidden": "true" }, this.picture, ...this.ends);
   }
 
-  paint({ view, round, capsule, scales }) {
+  paint({ view, round, part, scales }) {
     const [none, most] = scales.words.weight;
     this.place.hidden = view !== "where";
     for (const { span, lines } of this.words) {
       weightsOf(span, round).forEach((weight, place) => {
-        const shown = capsule === null || capsule === place;
+        const shown = part === null || part === place;
         const share = Math.max(FAINTEST, (weight - none) / (most - none));
         lines[place].style.strokeWidth = `${(THICKEST * weight) / most}px`;
         lines[place].style.opacity = shown ? share : 0;
       });
     }
-    this.ends.forEach((end, place) => end.classList.toggle("aside", capsule !== null && capsule !== place));
+    this.ends.forEach((end, place) => end.classList.toggle("aside", part !== null && part !== place));
     this.lay();
   }
 
@@ -63,4 +63,4 @@ export class Routes {
 }
 
 const draw = (tag) => document.createElementNS(NAMES, tag);
-const coloured = (element, capsule) => paint(element, { hue: capsuleColour(capsule) });
+const coloured = (element, part) => paint(element, { hue: partColour(part) });

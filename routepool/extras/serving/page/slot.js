@@ -18,11 +18,11 @@ const EXAMPLES = {
 export class Slot {
   /** `changed` is called with a delay in milliseconds when the text is another one. */
   constructor(number, changed) {
-    const part = (name) => document.querySelector(`.${name}[data-slot="${number}"]`);
-    this.bars = new Bars(part("bars"));
-    this.reading = new Reading(part("reading"), part("inspector"));
+    const place = (name) => document.querySelector(`.${name}[data-slot="${number}"]`);
+    this.bars = new Bars(place("bars"));
+    this.reading = new Reading(place("reading"), place("inspector"));
     Object.assign(this, { explanation: null, asked: "", fresh: false, stale: false });
-    this.write(part("composer"), number, changed);
+    this.write(place("composer"), number, changed);
   }
 
   get text() {
@@ -98,7 +98,7 @@ async function explanationOf(body, limits, signal) {
     throw new Refused(`This text has ${number(length)} characters, and the server takes ${number(most)}.`);
   }
   if (length <= explained) return (await ask("explain", body, signal)).results[0];
-  const { labels, ...told } = (await ask("predict", { text: body.text }, signal)).results[0];
+  const { labels, ...rest } = (await ask("predict", { text: body.text }, signal)).results[0];
   const note = `Words are shown of texts of up to ${number(explained)} characters; this one has ${number(length)}.`;
-  return { ...told, predicted: labels, levels: [], note };
+  return { ...rest, predicted: labels, levels: [], note };
 }

@@ -33,6 +33,6 @@ function remember(theme) {
   try {
     localStorage.setItem(STORED, theme);
   } catch {
-    // It is only not remembered.
+    // The browser keeps nothing.
   }
 }
