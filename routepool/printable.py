@@ -33,6 +33,15 @@ def one_line(text: object) -> str:
     return printable(" ".join(str(text).splitlines()))
 
 
+def plural(number: int, noun: str) -> str:
+    """A number and its noun, which takes an s unless there is one of it.
+
+    >>> plural(1, "text"), plural(1000, "text")
+    ('1 text', '1,000 texts')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def by_row(first: Sequence[int], count: int) -> str:
     """The first of some rows of a file, by their numbers.
 
