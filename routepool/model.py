@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from routepool.errors import InputError, unknown
+from routepool.layers.blocks import Dropout, Embedding, LockedDropout
 from routepool.layers.contract import Aggregator, Encoder, Head, plain_values
-from routepool.layers.dropout import Dropout, LockedDropout
-from routepool.layers.embedding import Embedding
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.registry import Registry
 from routepool.settings import AGGREGATORS, ENCODERS, HEADS, PRETRAINED, ModelConfig

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeatures
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.estimator.arguments import plain, preset_of, seed_of, task_of
 from routepool.estimator.inputs import Form, Labels, read_labels, read_texts, read_training
@@ -21,6 +20,7 @@ from routepool.persistence import SavedModel
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.scoring.predictor import load as load_predictor
 from routepool.settings import Preset
+from routepool.settings.declarations import whole_number
 from routepool.text import warn
 from routepool.training import Fitted, InterruptedTrainingError, ProgressBar, Task, check_device, fit
 
@@ -283,7 +283,7 @@ def _table(places: Sequence[Sequence[int]], classes: int) -> NDArray[np.int64]:
 def _threads(number: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
     if number is not None:
-        torch.set_num_threads(at_least("threads", plain(number), 1))
+        torch.set_num_threads(whole_number("threads", plain(number)))
     try:
         yield
     finally:

@@ -2,27 +2,37 @@
 
 # B batch  T tokens  D features  M parts of a vector  C size of a part  K classes
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.settings import AGGREGATORS, ENCODERS, HEADS
+from routepool.settings.declarations import whole_number
 
 register_aggregator, register_encoder, register_head = AGGREGATORS.register, ENCODERS.register, HEADS.register
 
 
 class Layer(nn.Module):
-    """What the three have in common: their sizes, one for both unless two are given, and how weights start."""
+    """What the three have in common: sizes that are checked, and how weights start.
 
-    def __init__(self, in_features: int, out_features: int | None = None) -> None:
+    Args:
+        in_features: size of a vector that comes in.
+        out_features: size of one that goes out; None for the same.
+        sizes: others, by their names: whole numbers from 1 to what `largest` says of the name.
+    """
+
+    largest: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, in_features: int, out_features: int | None = None, **sizes: int) -> None:
         super().__init__()
-        self.in_features = at_least("in_features", in_features, 1)
-        self.out_features = at_least("out_features", in_features if out_features is None else out_features, 1)
+        self.in_features, self.out_features = in_features, in_features if out_features is None else out_features
+        for name, size in {**sizes, "in_features": in_features, "out_features": self.out_features}.items():
+            whole_number(name, size, 1, self.largest.get(name))
 
     def reset_parameters(self) -> None:
         """Xavier for matrices, zeros for biases."""
@@ -156,8 +166,9 @@ class Head(Layer):
     A head of the second kind is given the states; for the others nobody keeps them.
     """
 
-    def __init__(self, in_features: int, classes: int) -> None:
-        super().__init__(in_features, out_features=at_least("classes", classes, 1))
+    def __init__(self, in_features: int, classes: int, **sizes: int) -> None:
+        super().__init__(in_features, classes=classes, **sizes)
+        self.out_features = classes
 
     def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
         """Logits (B, K).

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from routepool.checks import at_least, between
 from routepool.errors import InputError
 from routepool.layers.contract import Encoder, backward_suffices, register_encoder
 from routepool.settings import TextConfig
+from routepool.settings.declarations import whole_number
 from routepool.text import TextReader
 
 
@@ -88,7 +88,8 @@ class _Recurrent(Encoder):
     network: type[nn.LSTM] | type[nn.GRU]
 
     def __init__(self, in_features: int, hidden_size: int) -> None:
-        super().__init__(in_features, out_features=2 * at_least("hidden_size", hidden_size, 1))
+        super().__init__(in_features, hidden_size=hidden_size)
+        self.out_features = 2 * hidden_size
         self.hidden_size = hidden_size
         self.forwards = self.network(in_features, hidden_size)
         self.backwards = self.network(in_features, hidden_size)
@@ -184,8 +185,9 @@ class CNN(Encoder):
     def __init__(self, in_features: int, hidden_size: int, *, widths: tuple[int, ...] = (3, 4, 5)) -> None:
         if not 0 < len(widths) <= 32:
             raise InputError(f"widths must name 1 to 32 lengths of n-grams, got {len(widths)}")
-        super().__init__(in_features, out_features=len(widths) * at_least("hidden_size", hidden_size, 1))
-        self.widths = tuple(between("widths", width, 1, 1000) for width in widths)
+        super().__init__(in_features, hidden_size=hidden_size)
+        self.out_features = len(widths) * hidden_size
+        self.widths = tuple(whole_number("widths", width, 1, 1000) for width in widths)
         self.filters = nn.ParameterList(torch.empty(hidden_size, in_features, width) for width in widths)
         self.bias = nn.Parameter(torch.empty(self.out_features))
         self.reset_parameters()

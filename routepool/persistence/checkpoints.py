@@ -10,12 +10,12 @@ from typing import Any
 
 from torch import Tensor
 
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.files.disk import parse_json, sync_folder, to_json, writing
 from routepool.persistence.folder import Folder, read_entry, read_manifest, temporary
 from routepool.persistence.saving import write_files
 from routepool.persistence.tensors import parse, stream
+from routepool.settings.declarations import whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def latest_checkpoint(run: Folder) -> Checkpoint | None:
 
 def prune(run: Folder, *, keep: int = 2) -> None:
     """Remove all but the newest checkpoints; two are kept by default, in case the disk damages one."""
-    at_least("keep", keep, 1)
+    whole_number("keep", keep)
     folder = Path(run) / CHECKPOINTS
     with writing(folder):
         for path in _finished(folder)[:-keep]:

@@ -11,11 +11,11 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from routepool.checks import check_calibration
 from routepool.errors import InputError, RoutepoolError, unknown
 from routepool.model import Classifier
 from routepool.persistence.tensors import check_tensors
 from routepool.settings import ModelConfig, TrainingConfig
+from routepool.settings.declarations import check_calibration
 from routepool.text import TextReader, Tokenizer
 
 Values = dict[str, Any]

@@ -8,7 +8,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from routepool.checks import at_least
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.files.disk import foreign
@@ -20,7 +19,7 @@ from routepool.runs.request import AnyPath, Request
 from routepool.runs.sets import DataSource, Sets, check_labels, read_sets
 from routepool.runs.students import Distillation
 from routepool.settings import OF_LEARNING, Changes, Preset, TrainingConfig, change, split_source
-from routepool.settings.declarations import SEPARATOR
+from routepool.settings.declarations import SEPARATOR, whole_number
 from routepool.text import is_document
 from routepool.training import LOGGERS, check_device
 from routepool.vectors import installed, sources
@@ -62,7 +61,7 @@ def _check_words(request: Request) -> None:
     for name in loggers_of(request):
         LOGGERS[name]  # one whose package is missing is said now
     if request.threads is not None:
-        at_least("threads", request.threads, 1)
+        whole_number("threads", request.threads)
     if request.vectors is not None and not (_plain(request.vectors) or "").strip():  # of a variable that is not set
         raise InputError("--vectors wants a file, a name, or none, got an empty string")
     if request.unlabelled and not request.teachers:

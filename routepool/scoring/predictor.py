@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routepool.batching import BATCH, buffers
-from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import read_json
 from routepool.scoring.backends import BACKENDS, TORCH, Backend, Encoding, Prediction
 from routepool.scoring.probabilities import check_finite, chosen, finite_rows, usual_thresholds
 from routepool.scoring.probabilities import probabilities as probabilities_of
+from routepool.settings.declarations import check_calibration
 from routepool.text import Encoded, TextReader, Unread
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ registries and the classes themselves, so a newly registered class needs no entr
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
@@ -16,6 +16,7 @@ PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
 LARGEST = 2**16  # of a size: a layer of so many units has more weights than any machine here could train
 SEPARATOR = "|"  # between the labels of a text
 PHRASES = "-phrases"  # ends the name of a known set that comes with the labelled phrases of its sentences
+COLDEST, HOTTEST = 1e-3, 1e3  # of a temperature; calibration gives 1/4 to 20
 S = TypeVar("S", bound="Settings")
 
 
@@ -35,11 +36,43 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """The value, or an error that names it and its bounds; True and 2.0 are no whole numbers."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be at most {most}, got {value!r:.80}")
+    return value
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """The value, or an error that lists the choices."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r:.80}")
+    return value
+
+
+def check_calibration(temperature: float, thresholds: Sequence[float] | None, labels: int) -> None:
+    """Raise `InputError` on a temperature by which logits would overflow or say nothing, and on wrong thresholds."""
+    if not _is_number(temperature) or not COLDEST <= temperature <= HOTTEST:
+        raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
+    if thresholds is None:
+        return
+    listed = isinstance(thresholds, list | tuple) and len(thresholds) == labels
+    if not listed or not all(_is_number(share) and 0 <= share <= 1 for share in thresholds):
+        wanted = f"null or {labels} numbers from 0 to 1, one for each label"
+        raise InputError(f"thresholds must be {wanted}, got {thresholds!r:.80}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _check(name: str, value: Any, default: Any, rule: Mapping[str, Any]) -> None:
     _check_type(name, value, default)
     for chosen in value if isinstance(value, tuple) else (value,):
-        if rule["choices"] and chosen not in rule["choices"]:
-            raise InputError(f"{name} must be one of {', '.join(rule['choices'])}, got {chosen!r:.80}")
+        if rule["choices"]:
+            one_of(name, chosen, rule["choices"])
     # Written as `not inside` so that NaN, which lies nowhere, is refused too.
     if rule["least"] is not None and not value >= rule["least"]:
         raise InputError(f"{name} must be at least {rule['least']}, got {value!r:.80}")
