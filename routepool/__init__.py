@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from routepool.scoring.predictor import Predictor as Predictor
     from routepool.scoring.predictor import load as load
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Resolved on first use: `import routepool` alone must not wait seconds for torch.
 _HOMES = {

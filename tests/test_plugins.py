@@ -7,7 +7,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from support.cli_runs import TINY, run_process, sentences, write_csv
+from support.cli_runs import run_process, sentences, write_csv
 from support.model_folders import reseal
 from support.serving import serving
 
@@ -25,6 +25,7 @@ class TokenSum(Aggregator):
         weights = mask.unsqueeze(-1).to(states.dtype)
         return (weights * states).sum(1), weights
 """
+SMALL = ["--vectors", "none", "--threads", "1", "--set", "hidden_size=8", "--set", "embedding_size=8"]
 METADATA = "Metadata-Version: 2.1\nName: own-layers\nVersion: 1.2\n"
 WHEEL = "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -48,7 +49,7 @@ def installed(folder: Path, *, entry_point: bool) -> Path:
 
 def trained(folder: Path, *options: object) -> Path:
     data = write_csv(folder / "reviews.csv", sentences(120))
-    done = run_process("train", data, "--out", folder / "run", "--aggregator", "token-sum", *TINY[:-2], *options)
+    done = run_process("train", data, "--out", folder / "run", "--aggregator", "token-sum", *SMALL, *options)
     assert done.returncode == 0, done.stderr.decode()
     return data
 
@@ -86,7 +87,7 @@ def test_without_an_entry_point_the_module_is_named(tmp_path: Path, monkeypatch:
 def test_a_module_of_the_folder_one_is_in_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(LAYERS)
     data = write_csv(tmp_path / "reviews.csv", sentences(120))
-    wanted = ("train", data, "--out", "run", "--aggregator", "token-sum", *TINY, "--plugin", "mine")
+    wanted = ("train", data, "--out", "run", "--aggregator", "token-sum", *SMALL, "--plugin", "mine")
     done = run_process(*wanted, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
 
@@ -95,7 +96,7 @@ def test_a_folder_cannot_make_a_module_be_imported(tmp_path: Path, monkeypatch: 
     (tmp_path / "evil.py").write_text("from pathlib import Path\nPath('imported').touch()\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     data = write_csv(tmp_path / "reviews.csv", sentences(120))
-    done = run_process("train", data, "--out", "run", *TINY, "--set", "epochs=1", cwd=tmp_path)
+    done = run_process("train", data, "--out", "run", *SMALL, "--set", "epochs=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     config["model_config"]["aggregator"] = "evil"

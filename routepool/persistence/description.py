@@ -11,10 +11,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from routepool.errors import InputError, RoutepoolError, unknown
+from routepool.errors import InputError, MissingPackageError, RoutepoolError, UnknownNameError, unknown
 from routepool.model import Classifier
 from routepool.persistence.tensors import check_tensors
-from routepool.settings import ModelConfig, TrainingConfig
+from routepool.settings import ModelConfig, TrainingConfig, plugins_of
 from routepool.settings.declarations import check_calibration
 from routepool.text import TextReader, Tokenizer
 
@@ -58,6 +58,8 @@ class Description:
     def to_config(self) -> Values:
         """The content of config.json. NaN and infinity, which JSON lacks, become null."""
         values = {item.name: _plain(getattr(self, item.name)) for item in fields(Description)}
+        if plugins := plugins_of(self.model_config):
+            values["provenance"] = {**values["provenance"], "plugins": plugins}
         return {"format_version": FORMAT_VERSION, **values}
 
     @classmethod
@@ -116,6 +118,14 @@ class Description:
         try:
             # float: a saved model does not depend on torch's default type.
             return Classifier.build(self.model_config, vocabulary_size=words, classes=len(self.labels)).float()
+        except UnknownNameError as error:
+            plugins = self.provenance.get("plugins")
+            if not isinstance(plugins, Mapping):
+                raise
+            brought = ", ".join(map(str, plugins.values()))
+            raise MissingPackageError(
+                f"{error}. It was trained with {brought:.200}: install it, or name its module with --plugin MODULE"
+            ) from error
         except RoutepoolError:
             raise
         except Exception as error:  # a registered class may fail as it likes

@@ -13,7 +13,7 @@ from routepool.settings.declarations import (
     change,
     split_source,
 )
-from routepool.settings.parts import AGGREGATORS, ENCODERS, HEADS, PRETRAINED
+from routepool.settings.parts import AGGREGATORS, ENCODERS, HEADS, PRETRAINED, plugins_of
 from routepool.settings.presets import (
     PRESETS,
     default_preset,
@@ -44,6 +44,7 @@ __all__ = [
     "change",
     "default_preset",
     "named_preset",
+    "plugins_of",
     "preset",
     "preset_names",
     "pretrained_preset",

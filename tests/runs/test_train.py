@@ -82,7 +82,7 @@ def test_it_trains_what_the_command_trains(
 def test_its_words_are_the_options_of_the_command() -> None:
     options = set(re.findall(r"--([a-z-]+)", succeed("train", "--help").out.partition("Options")[2]))
     words = {name.replace("_", "-") for name in inspect.signature(routepool.train).parameters}
-    assert options - {"help", "resume", "set"} == words - {"data", "settings", "teachers", "unlabelled"}
+    assert options - {"help", "plugin", "resume", "set"} == words - {"data", "settings", "teachers", "unlabelled"}
     with pytest.raises(TypeError, match="epoch"):
         routepool.train("reviews.csv", epoch=3)  # type: ignore[call-arg]
 

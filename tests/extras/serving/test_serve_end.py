@@ -108,14 +108,15 @@ def test_a_folder_that_does_not_load_does_not_stop_the_end(run: Path) -> None:
 
 PANICKING = """
 from routepool.text import TextReader
-own = TextReader.encode
+own = TextReader.stream
 class Panic(BaseException):
     pass
-def encode(self, texts, depth=1):
-    if "panic" in texts:
+def stream(self, texts, depth=1):
+    read = list(texts)
+    if "panic" in read:
         raise Panic("panic")
-    return own(self, texts, depth)
-TextReader.encode = encode
+    return own(self, read, depth)
+TextReader.stream = stream
 """
 
 
