@@ -33,7 +33,6 @@ from routepool.cli import (
     vectors,
 )
 from routepool.cli.options import MultiLabelCommand
-from routepool.cli.plugins import with_plugins
 from routepool.errors import RoutepoolError
 
 logger = logging.getLogger(__name__)
@@ -119,6 +118,24 @@ app = typer.Typer(
 )
 
 
+class _Notes(logging.Handler):
+    """Log records as notes; the traceback of one follows it as it is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        screen.note(f"{record.levelname.lower()}: {record.getMessage()}")
+        if record.exc_info:
+            sys.stderr.write(logging.Formatter().formatException(record.exc_info) + "\n")
+
+
+def _set_up_logging(*, verbose: bool) -> None:
+    """Warnings of the library as lines on standard error; with `verbose`, everything it logs."""
+    root = logging.getLogger("routepool")
+    for old in [handler for handler in root.handlers if isinstance(handler, _Notes)]:
+        root.removeHandler(old)
+    root.addHandler(_Notes())
+    root.setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
 def _print_version(asked: bool) -> None:
     if asked:
         screen.say(f"routepool {routepool.__version__}")
@@ -142,20 +159,20 @@ def options(
 
     `routepool predict runs/reviews new-texts.csv`
     """
-    screen.set_up_logging(verbose=verbose)
+    _set_up_logging(verbose=verbose)
 
 
-app.command("train", cls=MultiLabelCommand)(with_plugins(train.train))
-app.command("tune", cls=MultiLabelCommand)(with_plugins(tune.tune))
-app.command("distill", cls=MultiLabelCommand)(with_plugins(distill.distill))
-app.command("evaluate")(with_plugins(evaluate.evaluate))
-app.command("predict")(with_plugins(predict.predict))
-app.command("encode")(with_plugins(encode.encode))
-app.command("explain")(with_plugins(explain.explain))
-app.command("serve")(with_plugins(serve.serve))
+app.command("train", cls=MultiLabelCommand)(train.train)
+app.command("tune", cls=MultiLabelCommand)(tune.tune)
+app.command("distill", cls=MultiLabelCommand)(distill.distill)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
+app.command("encode")(encode.encode)
+app.command("explain")(explain.explain)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
-app.command("vectors")(with_plugins(vectors.vectors))
-app.command("presets")(with_plugins(presets.presets))
+app.command("vectors")(vectors.vectors)
+app.command("presets")(presets.presets)
 app.command("demo")(demo.demo)
 
 

@@ -32,7 +32,5 @@ def encode(
     # Here and not above: `routepool --help` must not wait for it.
     from routepool.scoring import encode_file  # noqa: PLC0415
 
-    asked = texts.chosen()
-    done = encode_file(run, texts.file, out, capsules=capsules, force=force, watch=screen.counted, **asked)
-    screen.note_unread(done.reader.source, done.unread)
-    screen.list_skipped(done.reader)
+    done = encode_file(run, out=out, capsules=capsules, force=force, watch=screen.counted, **vars(texts))
+    screen.note_left(done)

@@ -38,6 +38,4 @@ def predict(
     named = "jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"
     layout = RowLayout(format=output_format or named, top=top, every_label=prob, keep=keep)
     watch = iter if out is None else screen.counted
-    done = predict_file(run, texts.file, out, layout, force=force, watch=watch, **texts.chosen())
-    screen.note_unread(done.reader.source, done.unread)
-    screen.list_skipped(done.reader)
+    screen.note_left(predict_file(run, out=out, layout=layout, force=force, watch=watch, **vars(texts)))

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
+from routepool.cli.options import unfold
 from routepool.settings import named_preset, preset_names, to_toml
 
 _TOLD = {
@@ -16,6 +17,7 @@ _TOLD = {
 }
 
 
+@unfold
 def presets(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Print this one as a TOML file.")] = None,
     documents: Annotated[bool, typer.Option("--documents", help="Its form for long texts.")] = False,

@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.options import Encoding, TextColumn
+from routepool.cli.options import Encoding, TextColumn, unfold
 
 _SHOWN = 20
 
 
+@unfold
 def vectors(
     spec: Annotated[str, typer.Argument(metavar="FILE[,FILE]", help="Files of vectors, or wordllama.")],
     data: Annotated[str, typer.Option(metavar="DATA", help="A file of texts, or a known set (its training part).")],

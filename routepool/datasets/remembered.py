@@ -40,4 +40,4 @@ def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) ->
 
 def _has_own_columns(source: str, name: str | None) -> bool:
     suffix = suffix_of(source)
-    return (name or FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else "")) in _OWN_COLUMNS
+    return (name or FORMAT_OF.get(suffix, "lines" if source == "-" or suffix in PLAIN else "")) in _OWN_COLUMNS
