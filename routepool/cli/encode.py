@@ -12,7 +12,7 @@ from routepool.cli.options import Force, RunFolder, TextOptions, unfold
 def encode(
     run: RunFolder,
     *,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where to: a name in .npy, .parquet or .safetensors.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Output file, named .npy, .parquet or .safetensors.")],
     capsules: Annotated[
         bool, typer.Option("--capsules", help="Each text as its capsules (texts, capsules, size), not their join.")
     ] = False,

@@ -45,7 +45,7 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         metavar="csv|tsv|jsonl|lines",
-        help="Of the input; else by the file's name, lines for a stream.",
+        help="Format of the input; else by the file's name, lines for a stream.",
     ),
 ]
 Plugins = Annotated[

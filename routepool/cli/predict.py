@@ -15,9 +15,10 @@ def predict(
     prob: Annotated[bool, typer.Option("--prob", help="Add the probability of every label.")] = False,
     top: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Give the N likeliest labels.")] = 1,
     output_format: Annotated[
-        str | None, typer.Option("--format", metavar="csv|jsonl", help="Of the output; else by the name of --out, csv.")
+        str | None,
+        typer.Option("--format", metavar="csv|jsonl", help="Output format; else by the name of --out, or csv."),
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Output file; else standard output.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the input, the text too.")] = False,
     texts: TextOptions,
     force: Force = False,

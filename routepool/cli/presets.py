@@ -8,11 +8,11 @@ from routepool.cli import screen
 from routepool.cli.options import unfold
 from routepool.settings import named_preset, preset_names, to_toml
 
-_TOLD = {
+_ABOUT = {
     "default": "routing on a bidirectional LSTM, for any data",
     "paper": "table 2 of the paper: the row of that set, else SST-2's, for documents IMDB's",
     "released": "the authors' code, likewise",
-    "best": "what does best on SST with its labelled phrases (sst1-phrases, sst2-phrases); for sentences",
+    "best": "the best on SST with its labelled phrases (sst1-phrases, sst2-phrases); for sentences",
     "cnn": "n-gram filters and max pooling (Kim 2014), trained as in the paper: a baseline for sentences",
 }
 
@@ -32,7 +32,7 @@ def presets(
     if name is None:
         for each in preset_names():
             family, _, data = each.partition("-")
-            screen.say(f"{each:<20}{_TOLD.get(each) or f'{family} settings for {data}'}")
+            screen.say(f"{each:<20}{_ABOUT.get(each) or f'{family} settings for {data}'}")
         return
     for line in to_toml(named_preset(name, document=documents)).splitlines():
         screen.say(line)

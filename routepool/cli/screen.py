@@ -1,4 +1,4 @@
-"""What the commands show: plain lines and tables on standard output, notes and errors on standard error."""
+"""What the commands print: plain lines and tables on standard output, notes and errors on standard error."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -38,8 +38,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
         shown.add_column(one_line(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
         shown.add_row(*(one_line(cell) for cell in row))
-    # Wide enough for every column: a table in a pipe is not cut to the width of a terminal that is not there.
-    # A console of its own: `print` takes a width below its console's, never above it.
+    # In a pipe, as wide as its columns. A console of its own: `print` takes no width above that of its console.
     wide = out if out.is_terminal else Console(file=out.file, width=10_000, highlight=False, markup=False, emoji=False)
     wide.print(shown)
 

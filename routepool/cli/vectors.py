@@ -17,7 +17,7 @@ def vectors(
     text_column: TextColumn = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Say how much of a data set word vectors cover, by words and by running text.
+    """Report how much of a data set word vectors cover, by words and by running text.
 
     `routepool vectors glove.6B.300d.txt --data reviews.csv`
     """

@@ -33,7 +33,7 @@ class PretrainedEncoder(nn.Module):
 
     Args:
         vocabulary_size: ids are below it.
-        hidden_size: has no meaning here, the architecture has its own.
+        hidden_size: ignored, the architecture has its own.
     """
 
     out_features: int
@@ -55,7 +55,7 @@ class PretrainedEncoder(nn.Module):
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """Meanwhile, one that does not learn may keep on disk what it computes; the texts are those of a training."""
+        """Meanwhile, an encoder that does not learn may keep on disk what it computes of the training texts."""
         yield
 
     def parameters_by_layer(self) -> list[list[nn.Parameter]]:
@@ -124,7 +124,7 @@ class _Rearranged(torch.autograd.Function):
     def of(cls, states: Tensor, order: Tensor, back: Tensor) -> Tensor:
         """(X, Y, D) and the order of its X * Y vectors, and the order that undoes it -> (X * Y, D)."""
         vectors = states.flatten(0, 1)
-        if not backward_suffices(vectors):
+        if not vectors.requires_grad or not backward_suffices(vectors):
             return vectors.index_select(0, order)
         arranged: Tensor = cls.apply(vectors, order, back)  # type: ignore[no-untyped-call]
         return arranged
@@ -176,7 +176,7 @@ class CNN(Encoder):
     Args:
         in_features: size of a token's vector.
         hidden_size: filters of each width.
-        widths: lengths of the n-grams, of at most 1,000 words each; at most 32 of them.
+        widths: lengths of the n-grams: 1 to 32 of them, each of at most 1,000 words.
 
     >>> CNN(4, 3, widths=(1, 2))(torch.randn(2, 5, 4)).shape
     torch.Size([2, 5, 6])

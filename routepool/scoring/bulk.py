@@ -36,7 +36,7 @@ _DIGITS = 6  # of a probability
 
 
 class Done(NamedTuple):
-    """What there is to say of a file that was read to its end."""
+    """A file that was read to its end."""
 
     reader: Reader  # its source, and the rows that were left out
     unread: Unread  # the texts that were not read whole or not known
@@ -80,10 +80,10 @@ def predict_file(
         model: what computes, or a model folder.
         source: a file, or `-` for standard input.
         out: a file, which appears complete or not at all; None for standard output.
-        layout: of the rows.
-        force: replace an output that is there.
-        watch: handed the results on their way to the file, such as a progress bar.
-        reading: how the file is read, the options of `routepool.datasets.read`.
+        layout: what a row holds.
+        force: replace an existing file.
+        watch: wraps the stream of results, as a progress bar does.
+        reading: options of `routepool.datasets.read`.
     """
     layout = layout or RowLayout()
     if out is not None:
@@ -115,10 +115,10 @@ def encode_file(
         model: what computes, or a model folder.
         source: a file, or `-` for standard input.
         out: a file whose suffix says the format; it appears complete or not at all.
-        capsules: each vector as its parts.
-        force: replace an output that is there.
-        watch: handed the results on their way to the file, such as a progress bar.
-        reading: how the file is read, the options of `routepool.datasets.read`.
+        capsules: split each vector into its parts.
+        force: replace an existing file.
+        watch: wraps the stream of results, as a progress bar does.
+        reading: options of `routepool.datasets.read`.
     """
     name = Path(out).suffix.lower().removeprefix(".")
     if name not in VECTOR_FILES.names():
@@ -162,7 +162,7 @@ def _results(
 
 @contextmanager
 def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
-    """Let an error about a text's place among the examples name its row."""
+    """Make an error that names a text's place among the examples name its row."""
     try:
         yield
     except NotFiniteError as error:
@@ -170,7 +170,7 @@ def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
 
 
 def check_out(path: Path, *, force: bool) -> None:
-    """Refuse an output that cannot be written or is there already, before anything is computed for it."""
+    """Raise `InputError` if an output cannot be written or exists, before anything is computed for it."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or choose another")
     if path.exists() and not path.is_file():  # a device would be replaced by a file

@@ -14,7 +14,7 @@ from routepool.errors import InputError
 from routepool.scoring.probabilities import chosen
 
 BINS = 15
-FEWEST = 100  # texts from which a calibration error says something: of fewer, a bin holds one or two
+FEWEST = 100  # texts for a calibration error: of fewer, a bin holds one or two
 _Z = 1.959963984540054  # of a 95 % interval
 
 
@@ -35,13 +35,13 @@ class Evaluation:
 
     Args:
         examples: texts.
-        accuracy: share of texts with the right label; with several labels a text, with exactly the right set.
+        accuracy: share of texts with the right label, or with exactly the right set of labels.
         accuracy_low: lower end of its 95 % interval (Wilson).
         accuracy_high: upper end.
         macro_f1: mean F1 of the labels that occur, in truth or in predictions.
         micro_f1: F1 of all label decisions together.
-        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; one label a text only,
-            and from 100 texts on, since of a few it measures chance.
+        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; for one label a text and
+            at least 100 texts, since that of fewer is chance.
         brier: mean squared error of the probabilities, summed over the classes, halved for two of them as
             scikit-learn does; one label a text only.
         classes: one for each label.
@@ -107,7 +107,7 @@ def evaluate(
 
 
 def wilson_interval(right: int, examples: int) -> tuple[float, float]:
-    """The 95 % interval of a share, right also near 0 and 1 where the usual one leaves them.
+    """Wilson's 95 % interval of a share, which stays between 0 and 1.
 
     >>> tuple(round(end, 3) for end in wilson_interval(84, 100))
     (0.756, 0.899)
@@ -127,10 +127,10 @@ class Difference(NamedTuple):
 
 
 def difference(right: Flags, other: Flags) -> Difference:
-    """Compare two models on the same texts (N,): only those that one alone gets right tell them apart.
+    """Compare two models on the same texts (N,); only texts that one alone gets right count.
 
-    The interval is the usual one of a mean of paired differences. One half is added to the squares, so that a few texts
-    on which both agree are no proof that they always do.
+    The interval is that of a mean of paired differences. One half is added to the squares: that two models agree on a
+    few texts does not prove that they always do.
 
     >>> (value, low, high) = difference(np.array([True] * 80 + [False] * 20), np.array([True] * 70 + [False] * 30))
     >>> round(value, 3), round(low, 3), round(high, 3)

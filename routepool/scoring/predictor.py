@@ -1,4 +1,4 @@
-"""The one path from raw text to labels: the command line, the estimator and the server use it, whatever computes."""
+"""The one path from raw text to labels: the command line, the estimator and the server use it, with any backend."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ R = TypeVar("R")
 class Predictor:
     """Raw texts -> labels, probabilities and vectors.
 
-    What gives plain labels or arrays warns (`UnreadTextWarning`, once a call) of texts that are longer than the model
-    reads and of texts without a word that it knows; a `Prediction`, an `Encoding` and an explanation say it themselves.
+    Methods that return plain labels or arrays warn (`UnreadTextWarning`, once a call) of texts that are longer than the
+    model reads and of texts without a known word; a `Prediction`, an `Encoding` and an explanation say it themselves.
 
     Args:
         tokenizer: text -> ids.
@@ -40,7 +40,7 @@ class Predictor:
         temperature: calibrates the probabilities.
         thresholds: of a multi-label model, one for each label.
         columns: the data columns it was trained on, used again unless others are named.
-        saved: the model as a folder holds it, so that it can be saved and shared; an exported one has none.
+        saved: the model as a folder holds it, to be saved and shared; an exported model has none.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Predictor:
 
         Args:
             name: a folder, or the name of a hub model such as `someone/some-model`; a folder of that name wins.
-            revision: of the hub model: a branch, a tag or a commit; else the newest.
-            token: for a private model; else the one that you logged in with, if any.
-            cache_dir: where downloads are kept, else where the hub's package keeps them.
-            local_files_only: use what is there, download nothing.
+            revision: a branch, a tag or a commit of the hub model; None for the newest.
+            token: for a private model; None for the one you logged in with, if any.
+            cache_dir: where downloads are kept; None for the hub package's own place.
+            local_files_only: download nothing.
         """
         if not isinstance(name, str) or os.path.lexists(name):
             return load(name)
@@ -97,9 +97,9 @@ class Predictor:
 
         Args:
             folder: made if missing.
-            card: what README.md shall say beside what is known from training, such as `{"license": "mit"}`;
-                `routepool.persistence.card.render` lists the fields.
-            force: replace the model that is there.
+            card: fields of README.md beside those known from training, such as `{"license": "mit"}`;
+                `routepool.persistence.card.render` lists them.
+            force: replace an existing model.
         """
         from routepool.persistence import save_model  # noqa: PLC0415
         from routepool.persistence.card import remembered  # noqa: PLC0415
@@ -121,11 +121,11 @@ class Predictor:
         """Share the model folder on a hub, and return the address of what was uploaded.
 
         Args:
-            name: such as `someone/some-model`; made if it is not there.
+            name: such as `someone/some-model`; made if missing.
             card: as in `save_pretrained`.
-            private: whether a new one is only for you; None leaves it to the hub.
-            revision: a branch, made if it is not there; else the main one.
-            token: else the one that you logged in with.
+            private: whether a new repository is private; None leaves it to the hub.
+            revision: a branch, made if missing; None for the main one.
+            token: None for the one you logged in with.
             commit_message: what the hub's history says.
         """
         from routepool.persistence.hubs import HUBS  # noqa: PLC0415
@@ -153,7 +153,7 @@ class Predictor:
         return logits
 
     def predictions(self, texts: Sequence[str]) -> list[Prediction]:
-        """All that there is to say of each text, how much of it was read included."""
+        """Labels and probabilities of each text, and how much of it was read."""
         return self._predictions(*self._logits(texts))
 
     def encode(self, texts: Sequence[str], *, capsules: bool = False) -> Floats32:
@@ -161,8 +161,8 @@ class Predictor:
 
         Args:
             texts: N of them.
-            capsules: each vector as the parts it is the concatenation of: the capsules of routing, the rows of
-                structured attention; any other aggregator has one.
+            capsules: split each vector into its parts: the capsules of routing, the rows of structured attention;
+                any other aggregator has one part.
 
         Returns:
             (N, size), or (N, capsules, size of one).

@@ -9,8 +9,8 @@ import numpy as np
 from routepool.arrays import Flags, Floats, Floats64, Integers
 from routepool.errors import NotFiniteError
 
-_SMALLEST, _LARGEST = 0.25, 20.0  # temperatures: a model is too sure of itself more often, and by more, than not
-_FAR = 0.1  # from a logarithm of 0: where the pull back gets weaker
+_SMALLEST, _LARGEST = 0.25, 20.0  # temperatures: models are more often too sure than too unsure, and by more
+_FAR = 0.1  # log T from which the pull towards 1 gets weaker
 _CANDIDATES = np.linspace(0.05, 0.95, 19).round(2)  # for a threshold
 _USUAL = 0.5
 
@@ -71,8 +71,8 @@ def usual_thresholds(labels: Sequence[str], *, multi_label: bool) -> tuple[float
 def fit_temperature(logits: Floats, targets: Integers, *, multi_label: bool = False) -> float:
     """The temperature under which held-out targets are likeliest, between 1/4 and 20, drawn towards 1.
 
-    The penalty for leaving 1 is that of a prior with heavy tails, log(1 + (log T / 0.1)^2): small doubts leave the
-    model's own probabilities alone, clear evidence has its way almost in full. docs/decisions has what else was tried.
+    The penalty for leaving 1, log(1 + (log T / 0.1)^2), is that of a prior with heavy tails: weak evidence changes the
+    probabilities little, clear evidence changes them almost in full (docs/decisions has what else was tried).
 
     Args:
         logits: (N, K).

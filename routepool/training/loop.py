@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.batching import Batch, SlidingBucket, forget_words, length_of, prefetch
+from routepool.batching import Batch, Prefetched, SlidingBucket, forget_words, length_of
 from routepool.errors import RoutepoolError
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
@@ -130,7 +130,7 @@ class Trainer:
         self.optimizer.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
         losses: list[float] = []
         examples, start = 0, time.perf_counter()
-        with prefetch(self._batches()) as batches:
+        with Prefetched(self._batches()) as batches:
             for batch in batches:
                 losses.append(self._step(batch))
                 examples += len(batch.rows)
