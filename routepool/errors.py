@@ -1,5 +1,6 @@
 """The errors a user can meet. Each message says what came, what was wanted, and where (file and row)."""
 
+import signal
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -36,6 +37,14 @@ class NotFiniteError(RoutepoolError, ArithmeticError):
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
         return type(self), (self.place,)
+
+
+class InterruptedTrainingError(RoutepoolError):
+    """A signal stopped training, `number`; its last checkpoint can be resumed."""
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.number = number
 
 
 class UnreadTextWarning(UserWarning):

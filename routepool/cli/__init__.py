@@ -33,7 +33,7 @@ from routepool.cli import (
     vectors,
 )
 from routepool.cli.options import MultiLabelCommand
-from routepool.errors import RoutepoolError
+from routepool.errors import InterruptedTrainingError, RoutepoolError
 
 logger = logging.getLogger(__name__)
 
@@ -96,8 +96,8 @@ class _Commands(TyperGroup):
         except BrokenPipeError as error:
             _forget_output()
             raise typer.Exit(BROKEN_PIPE) from error
-        except KeyboardInterrupt as error:
-            screen.note("stopped")
+        except (KeyboardInterrupt, InterruptedTrainingError) as error:
+            screen.note(str(error) if isinstance(error, InterruptedTrainingError) else "stopped")
             raise typer.Exit(exit_code(error)) from error
         except (RoutepoolError, OSError, MemoryError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not _is_memory(error):

@@ -19,12 +19,12 @@ def distill(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A file of texts with its labels, or a known set.")],
     unlabelled: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="More texts to learn the teacher's answers to; a known set's name too."),
+        typer.Option(metavar="FILE", help="More texts for the teachers to answer: a file, or a known set."),
     ] = None,
     *,
     request: Request,
 ) -> None:
-    """Train a small model to answer as larger ones do, on labelled texts and on as many others as there are.
+    """Train a small model to answer as larger ones do, on labelled texts and any number of texts without labels.
 
     `routepool distill runs/large reviews.csv --unlabelled more-reviews.txt --out runs/small`
 
@@ -38,8 +38,7 @@ def distill(
     if not all(teachers):
         raise InputError(f"TEACHER wants model folders, with a comma between two, got {teacher!r}")
     # Here and not above: what trains needs torch.
-    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter  # noqa: PLC0415
     from routepool.runs.run import start_run  # noqa: PLC0415
 
-    with ended_by_signal():
-        start_run(replace(request, data=data, teachers=teachers, unlabelled=unlabelled), ScreenReporter())
+    start_run(replace(request, data=data, teachers=teachers, unlabelled=unlabelled), ScreenReporter())

@@ -1,4 +1,4 @@
-"""`routepool train`: a file of labelled texts -> a model folder."""
+"""`routepool train`: labelled texts -> a model folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,7 @@ def train(
     data: Data = None,
     *,
     request: Request,
-    resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Take up a run that was stopped; needs nothing else.")
-    ] = None,
+    resume: Annotated[str | None, typer.Option(metavar="RUN", help="Resume a stopped run; needs nothing else.")] = None,
 ) -> None:
     """Train a model on a file of labelled texts.
 
@@ -29,16 +27,15 @@ def train(
 
     The file is csv, tsv, jsonl or fastText's format, plain or compressed; columns are detected, or named with
     --text-column and --label-column. The best model on dev is kept. A stopped run loses at most one epoch. --force
-    replaces a model or a run of routepool's, nothing else.
+    replaces a model or a run made by routepool, and nothing else.
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume RUN")
     # Here and not above: what trains needs torch.
-    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter  # noqa: PLC0415
     from routepool.runs.run import resume_run, start_run  # noqa: PLC0415
 
-    with ended_by_signal():
-        if resume is not None:
-            resume_run(Path(resume), ScreenReporter())
-        else:
-            start_run(replace(request, data=data or ""), ScreenReporter())
+    if resume is not None:
+        resume_run(Path(resume), ScreenReporter())
+    else:
+        start_run(replace(request, data=data or ""), ScreenReporter())

@@ -1,16 +1,15 @@
-"""The trials of a search as they go: a table that grows on a terminal, a line for each one elsewhere."""
+"""The trials of a search as they go: on a terminal a table that grows, elsewhere a line for each."""
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.live import Live
 from rich.table import Table
 
 from routepool.cli import screen
-from routepool.printable import one_line
+from routepool.printable import one_line, plural
 from routepool.training import duration
-from routepool.tuning.searching import TrialWatcher
+from routepool.tuning.search import TrialWatcher
 from routepool.tuning.trials import FAILED, FINISHED, RUNNING, Attempt, Outcome, Trial, best_of, ranked, shown
 
 _MOST_ROWS = 20  # that a terminal shows while the search goes on
@@ -20,8 +19,8 @@ class TrialTable(TrialWatcher):
     """Shows trials, best first; use as a context.
 
     Args:
-        score: what the dev score is called.
-        names: of the settings that are searched.
+        score: the name of the dev score.
+        names: of the searched settings.
         trials: that ended before.
     """
 
@@ -34,7 +33,7 @@ class TrialTable(TrialWatcher):
             self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live:
             self._live.stop()
 
@@ -56,9 +55,8 @@ class TrialTable(TrialWatcher):
             screen.say(self._line(trial) + better)
 
     def show(self) -> None:
-        """All of them."""
-        rows = [self._row(trial) for trial in ranked(self._trials)]
-        screen.table("", self._columns(), rows)
+        """Print all trials."""
+        screen.table("", self._columns(), map(self._row, ranked(self._trials)))
 
     def _columns(self) -> tuple[str, ...]:
         return ("", "trial", *self._names, f"dev {self._score}", "epochs", "time", "")
@@ -85,6 +83,6 @@ class TrialTable(TrialWatcher):
         settings = ", ".join(f"{name} {shown(value)}" for name, value in trial.settings.items())
         if trial.state == FAILED:
             return f"trial {trial.number}: {settings}: failed, {trial.why}"
-        epochs = "1 epoch" if trial.epochs == 1 else f"{trial.epochs} epochs"
-        told = f"dev {self._score} {trial.score:.4f}, {trial.why or f'{epochs} in {duration(trial.seconds)}'}"
-        return f"trial {trial.number}: {settings}: {'' if trial.state == FINISHED else f'{trial.state}, '}{told}"
+        how = trial.why or f"{plural(trial.epochs, 'epoch')} in {duration(trial.seconds)}"
+        result = f"dev {self._score} {trial.score:.4f}, {how}"
+        return f"trial {trial.number}: {settings}: {'' if trial.state == FINISHED else f'{trial.state}, '}{result}"

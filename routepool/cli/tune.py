@@ -1,4 +1,4 @@
-"""`routepool tune`: a file of labelled texts -> the settings that do best on dev."""
+"""`routepool tune`: labelled texts -> the settings that do best on dev."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ def tune(
     search: SearchRequest,
     request: TrialRequest,
     resume: Annotated[
-        str | None, typer.Option(metavar="STUDY", help="Go on with a search; --trials and --minutes may be new.")
+        str | None, typer.Option(metavar="STUDY", help="Resume a search; --trials and --minutes may be new.")
     ] = None,
 ) -> None:
     """Search for the settings that do best on dev; the test set is never looked at.
@@ -32,17 +32,16 @@ def tune(
 
     A line of space.toml is a setting that --set takes: `learning_rate = [1e-4, 3e-4, 1e-3]` for some values,
     `dropout = { low = 0.1, high = 0.7 }` for a range, with step = 0.2 or log = true; base = "paper" names the preset of
-    the other settings. Every trial that ended is kept, whatever ends the search. `pip install "routepool[tune]"` first.
+    the other settings. Trials that ended are kept, however the search ends. `pip install "routepool[tune]"` first.
     """
     if (data is None) == (resume is None):
         raise typer.BadParameter("give either DATA, a file or a known set, or --resume STUDY")
     # Here and not above: what trains needs torch.
-    from routepool.cli.progress import ScreenReporter, ended_by_signal  # noqa: PLC0415
+    from routepool.cli.progress import ScreenReporter  # noqa: PLC0415
     from routepool.cli.trial_table import TrialTable  # noqa: PLC0415
-    from routepool.tuning.searching import resume_search, start_search  # noqa: PLC0415
+    from routepool.tuning.search import resume_search, start_search  # noqa: PLC0415
 
-    with ended_by_signal():
-        if resume is not None:
-            resume_search(Path(resume), search, ScreenReporter(), TrialTable)
-        else:
-            start_search(replace(request, data=data or ""), search, ScreenReporter(), TrialTable)
+    if resume is not None:
+        resume_search(Path(resume), search, ScreenReporter(), TrialTable)
+    else:
+        start_search(replace(request, data=data or ""), search, ScreenReporter(), TrialTable)

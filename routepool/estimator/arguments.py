@@ -1,6 +1,6 @@
-"""The estimator's arguments, checked: a seed, settings, and what to train on.
+"""The estimator's arguments -> a seed, a preset and a task, all checked.
 
-Nothing is checked before `fit`: scikit-learn's rule, so that a search can set anything.
+`fit` calls this: by scikit-learn's rule nothing is checked before, so that a search can set anything.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from routepool.datasets import Example, split
 from routepool.errors import InputError
 from routepool.estimator.inputs import Labels, Material, read_dev
-from routepool.settings import Changes, Preset, change, split_source
+from routepool.settings import Changes, Preset, change
 from routepool.text import is_document
 from routepool.training import Task
 from routepool.vectors import installed
@@ -27,7 +27,7 @@ SETTINGS = (
 
 
 def seed_of(random_state: Any) -> int:
-    """A number as it is; of a generator, or of none, one that it draws.
+    """The seed: `random_state` if it is a number, else a number drawn from it, or from NumPy's generator for None.
 
     >>> seed_of(7)
     7
@@ -61,19 +61,20 @@ def preset_of(given: Mapping[str, Any], texts: Sequence[str], seed: int) -> Pres
 
 def _settings(given: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: given[name] for name in SETTINGS if given.get(name) is not None}
-    values |= {"class_weight": given["class_weight"]} if isinstance(given["class_weight"], str) else {}
+    if isinstance(given["class_weight"], str):
+        values["class_weight"] = given["class_weight"]
     more = {} if given["settings"] is None else given["settings"]
     if not isinstance(more, Mapping):
         raise InputError(f"settings must be a table such as {{'patience': 3}}, got {more!r:.80}")
     for name in more:
         if name in values or name == "seed":
-            told = "random_state" if name == "seed" else f"the argument {name}"
-            raise InputError(f"{name} is given twice, in settings and by {told}; drop it from settings")
+            other = "random_state" if name == "seed" else f"the argument {name}"
+            raise InputError(f"{name} is given twice, in settings and by {other}; drop it from settings")
     return {**values, **more}
 
 
 def task_of(given: Mapping[str, Any], material: Material, preset: Preset, dev: tuple[Any, Any] | None) -> Task:
-    """What to learn and what decides when to stop: `dev`, else a part of the texts, else all of them."""
+    """What to learn, and what decides when to stop: `dev`, else a part of the texts, else all of them."""
     labels, weights = material.labels, material.weights
     train = _examples(material)
     if dev is not None:
@@ -81,7 +82,10 @@ def task_of(given: Mapping[str, Any], material: Material, preset: Preset, dev: t
     elif given["validation_fraction"] is None:
         held = train
     else:
-        parts = split(train, held=_fraction(given["validation_fraction"]), seed=preset.training.seed)
+        share = plain(given["validation_fraction"])
+        if not isinstance(share, float) or not 0 < share < 1:
+            raise InputError(f"validation_fraction must be above 0 and below 1, or None, got {share!r:.80}")
+        parts = split(train, held=share, seed=preset.training.seed)
         if not parts.held:
             raise InputError("too few different texts to hold some out; give dev, or validation_fraction=None")
         train, held = [train[place] for place in parts.kept], [train[place] for place in parts.held]
@@ -102,16 +106,9 @@ def _examples(material: Material) -> list[Example]:
     return [Example(row, text, labels) for row, (text, labels) in enumerate(pairs, 1)]
 
 
-def _fraction(given: Any) -> float:
-    share = plain(given)
-    if not isinstance(share, float) or not 0 < share < 1:
-        raise InputError(f"validation_fraction must be above 0 and below 1, or None, got {share!r:.80}")
-    return share
-
-
 def _vectors(given: Any, preset: Preset) -> str | None:
     if given is None:  # a pre-trained encoder has its own
-        return None if split_source(preset.model.encoder)[1] else installed()
+        return None if preset.model.is_pretrained else installed()
     if not isinstance(given, str):
         raise InputError(f"vectors must be a file, a name, 'none' or None, got {given!r:.80}")
     return None if given == "none" else given
@@ -132,7 +129,7 @@ def _class_weights(given: Any, labels: Labels) -> dict[str, float] | None:
 
 
 def plain(value: Any) -> Any:
-    """A search draws its values from NumPy; settings are plain Python.
+    """Make a plain Python value of a NumPy one, such as a search draws.
 
     >>> plain(np.float64(0.5))
     0.5

@@ -1,18 +1,18 @@
 """The scikit-learn estimator: texts and labels in memory -> the model that the command line would train."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from routepool.arrays import Floats32
 from routepool.errors import InputError
 from routepool.estimator.arguments import plain, preset_of, seed_of, task_of
 from routepool.estimator.inputs import Form, Labels, read_labels, read_texts, read_training
@@ -22,7 +22,8 @@ from routepool.scoring.predictor import load as load_predictor
 from routepool.settings import Preset
 from routepool.settings.declarations import whole_number
 from routepool.text import warn
-from routepool.training import Fitted, InterruptedTrainingError, ProgressBar, Task, check_device, fit
+from routepool.training import Fitted, ProgressBar, Task, check_device, fit
+from routepool.training.process import caller_unchanged
 
 _TYPES = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 _READ_BACK: dict[str, Callable[[str], Any]] = {
@@ -34,9 +35,9 @@ _READ_BACK: dict[str, Callable[[str], Any]] = {
 
 
 class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns to give texts their labels; keeps scikit-learn's rules, so it works in pipelines and searches.
+    """Learns the labels of texts; keeps scikit-learn's rules, so it works in pipelines and searches.
 
-    It trains as `routepool train` does. A setting left at None is the preset's. Nothing is checked before `fit`.
+    It trains as `routepool train` does. A setting left at None is the preset's. `fit` checks all of them.
 
     Args:
         preset: settings that belong together: default, paper, released, another name that `routepool presets` lists, or
@@ -46,7 +47,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         vectors: files and names of word vectors, joined by commas; "none" for random ones; None for those of the
             package wordllama if it is installed.
         depth: 1 reads a text as one sequence of words, 2 as sentences; None decides by the length of the texts.
-        embedding_size: of a word vector, where none are given.
+        embedding_size: of a word vector, if `vectors` gives none.
         hidden_size: units of the encoder in each direction.
         capsules: of a routing aggregator.
         capsule_size: of each of them.
@@ -156,10 +157,13 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         if self._form == "sets":
             classes = self.classes_.tolist()
             return [tuple(classes[place] for place in sorted(places[name] for name in names)) for names in predicted]
-        return _table([[places[name] for name in names] for names in predicted], len(places))
+        table = np.zeros((len(predicted), len(places)), dtype=np.int64)
+        for row, names in enumerate(predicted):
+            table[row, [places[name] for name in names]] = 1
+        return table
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """(N, K) calibrated probabilities in the order of `classes_`; for several labels, of each on its own."""
+        """(N, K) calibrated probabilities in the order of `classes_`; several labels of a text need not add up to 1."""
         return self._predictor().predict_proba(read_texts(X))[:, self._columns]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -168,21 +172,21 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
             logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
         return logarithms
 
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
+    def decision_function(self, X: Any) -> Floats32:
         """Logits (N, K); for two classes (N,), above 0 for the second.
 
-        For several labels a text they are counted from each label's threshold: those from 0 upwards are predicted.
+        For several labels a text each label's threshold is subtracted: labels from 0 upwards are predicted.
         """
         model = self._predictor()
         logits = model.logits(read_texts(X))
         if model.thresholds is not None:
-            shares = np.clip(np.asarray(model.thresholds), 1e-9, 1 - 1e-9)
-            logits = logits - (model.temperature * np.log(shares / (1 - shares))).astype(np.float32)
+            least = np.clip(np.asarray(model.thresholds), 1e-9, 1 - 1e-9)
+            logits = logits - (model.temperature * np.log(least / (1 - least))).astype(np.float32)
         logits = logits[:, self._columns]
         binary = self._form == "one" and logits.shape[1] == 2
         return logits[:, 1] - logits[:, 0] if binary else logits
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
+    def transform(self, X: Any) -> Floats32:
         """(N, size): the vector that the model makes of each text."""
         return self._predictor().encode(read_texts(X))
 
@@ -204,11 +208,11 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """A fitted estimator from a model folder, whoever wrote it.
+        """A fitted estimator from a model folder, also one of the command line.
 
-        The labels of a folder are strings; whole numbers, floats and booleans are made of them again where `save` wrote
-        it. The settings it was trained with are in `settings`, so that a clone trains alike; only `vectors` must be
-        named again.
+        The labels of a folder are strings; if `save` wrote it, they become whole numbers, floats and booleans again.
+        The settings of its training are in `settings`, so that a clone trains alike; only `vectors` must be given
+        again.
         """
         predictor = load_predictor(folder)
         saved = predictor.saved
@@ -216,10 +220,10 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         kept = {**saved.model_config.to_dict(), **saved.tokenizer.config.to_dict()}
         kept |= saved.training.to_dict() if saved.training else {}
         loaded = cls(random_state=kept.pop("seed", None), settings=kept)
-        told = saved.provenance.get("estimator")
-        told = told if isinstance(told, Mapping) else {}
-        classes = list(map(_READ_BACK.get(told.get("labels", "str"), str), saved.labels))
-        several: Form = "indicator" if told.get("form") == "indicator" else "sets"
+        wrote = saved.provenance.get("estimator")
+        wrote = wrote if isinstance(wrote, Mapping) else {}
+        classes = list(map(_READ_BACK.get(wrote.get("labels", "str"), str), saved.labels))
+        several: Form = "indicator" if wrote.get("form") == "indicator" else "sets"
         loaded._adopt(predictor, np.asarray(classes), several if saved.multi_label else "one")
         return loaded
 
@@ -237,7 +241,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         return predictor
 
     def _adopt(self, predictor: Predictor, classes: NDArray[Any], form: Form) -> None:
-        """Take a trained model over; `classes` are in the order of its logits."""
+        """Become fitted with a trained model; `classes` are in the order of its logits."""
         self._columns = np.argsort(classes, kind="stable")  # a folder's labels come in any order
         self._names = [predictor.labels[place] for place in self._columns]
         self._form = form
@@ -246,20 +250,15 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.predictor_ = predictor
 
     def _train(self, task: Task, preset: Preset) -> Fitted:
-        with ExitStack() as stack:
-            stack.enter_context(_threads(self.threads))
-            stack.enter_context(torch.random.fork_rng(devices=[]))  # the user's random numbers stay as they are
+        threads = None if self.threads is None else whole_number("threads", plain(self.threads))
+        check_device(self.device)
+        with caller_unchanged(threads), ExitStack() as stack:
             hooks = [stack.enter_context(ProgressBar(preset.training.epochs))] if self.verbose else []
-            check_device(self.device)
-            try:
-                return fit(task, preset, hooks=hooks, device=self.device)
-            except InterruptedTrainingError as error:
-                # An ordinary error would be taken for a bad fit by a search, which would go on with the next.
-                raise KeyboardInterrupt from error
+            return fit(task, preset, hooks=hooks, device=self.device)
 
 
 def _recorded(fitted: Fitted, task: Task, labels: Labels) -> SavedModel:
-    """The model with what its folder shall tell."""
+    """The model with what its folder is to hold of the fit."""
     on_train = task.dev is task.train
     score = {"set": "train" if on_train else "dev", "score": "micro F1" if task.multi_label else "accuracy"}
     data = {"train": {"examples": len(task.train)}} | ({} if on_train else {"dev": {"examples": len(task.dev)}})
@@ -270,21 +269,3 @@ def _recorded(fitted: Fitted, task: Task, labels: Labels) -> SavedModel:
         "card": {"data": data, "scores": [{**score, "value": fitted.progress.best_score}]},
     }
     return replace(fitted.saved, provenance=facts)
-
-
-def _table(places: Sequence[Sequence[int]], classes: int) -> NDArray[np.int64]:
-    table = np.zeros((len(places), classes), dtype=np.int64)
-    for row, of_text in enumerate(places):
-        table[row, list(of_text)] = 1
-    return table
-
-
-@contextmanager
-def _threads(number: int | None) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if number is not None:
-        torch.set_num_threads(whole_number("threads", plain(number)))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

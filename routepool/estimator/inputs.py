@@ -1,7 +1,7 @@
 """Texts, labels and weights as Python users hold them -> plain values: lists, arrays, series of any package.
 
-No such package is imported: what a value can do decides how it is read. Sets and mappings are refused, they would lose
-the order of the texts; so are tables, whose columns would be taken for texts.
+No such package is imported: the methods of a value decide how it is read. Sets and mappings are errors, because they
+lose the order of the texts; so are tables, whose columns would be taken for texts.
 """
 
 # N texts  K classes
@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from routepool.arrays import Flags
 from routepool.errors import InputError
 
 Form = Literal["one", "indicator", "sets"]
@@ -23,12 +24,12 @@ _KINDS = "biufUO"  # of NumPy: booleans, numbers, strings and objects
 
 @dataclass(frozen=True)
 class Labels:
-    """What is known of each text.
+    """The labels of texts.
 
     Args:
         of_texts: the names of each text's labels.
-        classes: (K,) every label, sorted, in the type it came in.
-        form: "one" label for each text; a matrix of zeros and ones, "indicator"; or "sets" of labels.
+        classes: (K,) every label, sorted, in its own type.
+        form: "one" label for each text; "indicator", a matrix of zeros and ones; or "sets" of labels.
     """
 
     of_texts: list[tuple[str, ...]]
@@ -40,8 +41,8 @@ class Labels:
         """The classes as strings: what a model folder keeps."""
         return tuple(map(str, self.classes.tolist()))
 
-    def select(self, rows: NDArray[np.bool_]) -> "Labels":
-        """Those of some texts; a class of which none is left goes too, except from a matrix, whose columns stay."""
+    def select(self, rows: Flags) -> "Labels":
+        """The labels of some texts; classes without any text go too, except the columns of a matrix."""
         of_texts = [labels for labels, kept in zip(self.of_texts, rows, strict=True) if kept]
         present = {name for labels in of_texts for name in labels}
         classes = self.classes
@@ -51,7 +52,7 @@ class Labels:
 
 
 class Material(NamedTuple):
-    """Texts, labels and weights that fit one another."""
+    """Texts with as many labels and weights."""
 
     texts: list[str]
     labels: Labels
@@ -169,7 +170,7 @@ def _listed(values: Any, name: str) -> list[Any]:
 
 
 def _is_matrix(rows: Sequence[Any]) -> bool:
-    """Rows of equal length, more than one, that hold zeros and ones only, are read as scikit-learn reads them."""
+    """Are these rows of zeros and ones of one length above 1? scikit-learn reads them as a matrix."""
     if any(isinstance(row, Set) for row in rows) or len({len(row) for row in rows}) != 1 or len(rows[0]) < 2:
         return False
     return all(not isinstance(cell, str) and cell in (0, 1) for row in rows for cell in row)
@@ -212,7 +213,7 @@ def _column(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_one_kind(labels: Sequence[Any]) -> None:
-    """NumPy would make strings of a mixture."""
+    """Raise InputError for a missing label, and for a mixture, which NumPy would turn into strings."""
     for place, label in enumerate(labels):
         if label is None or (isinstance(label, float) and math.isnan(label)):
             raise InputError(f"y[{place}] must be a label, got {label!r}; drop texts without one")

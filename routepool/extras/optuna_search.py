@@ -41,11 +41,11 @@ class OptunaSearch(Search):
     """
 
     def __init__(self, plan: Plan, file: Path) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the caller tells what happens
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # the caller says what happens
         self._plan, self._file = plan, file
         self._domains = {name: _Domain(domain, plan.sampler) for name, domain in plan.space.items()}
         url = URL.create("sqlite", database=str(file.absolute())).render_as_string()
-        with self._told():
+        with self._errors():
             self._study = optuna.create_study(
                 storage=optuna.storages.RDBStorage(url),
                 study_name=_NAME,
@@ -55,23 +55,23 @@ class OptunaSearch(Search):
             )
 
     def trials(self) -> list[Trial]:
-        with self._told():
+        with self._errors():
             known = self._study.get_trials(deepcopy=False, states=tuple(_STATES))
             return [self._trial(frozen) for frozen in known]
 
     def begin(self) -> Attempt:
-        with self._told():
+        with self._errors():
             begun = self._study.get_trials(deepcopy=False)
             left = next((trial for trial in begun if trial.state == TrialState.RUNNING), None)
             number = len(begun) if left is None else left.number
             self._study.sampler = self._sampler(number)
-            # One that was under way when the process was killed is the same trial again, with the values it had.
+            # A trial that was under way when the process was killed begins again, with the same values.
             trial = self._study.ask() if left is None else optuna.Trial(self._study, left._trial_id)
             settings = {name: domain.suggest(trial, name) for name, domain in self._domains.items()}
             return _OptunaAttempt(self, trial, settings)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, OptunaError) as error:
@@ -81,7 +81,7 @@ class OptunaSearch(Search):
             ) from error
 
     def _sampler(self, number: int) -> BaseSampler:
-        """Made anew for each trial: one that is seeded once would begin its choices again after each stop."""
+        """A new one for each trial: a sampler that is seeded once would repeat its choices after each stop."""
         seed = int(np.random.SeedSequence((self._plan.seed, number)).generate_state(1)[0])
         if self._plan.sampler == "grid":
             return _Grid({name: domain.labels for name, domain in self._domains.items()}, seed=self._plan.seed)
@@ -101,17 +101,17 @@ class _OptunaAttempt(Attempt):
         self.number, self.settings = trial.number, settings
         self._search, self._trial = search, trial
         reported = trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values
-        self._survived = max(reported, default=0)  # epochs of its life before this one, if that was cut short
+        self._survived = max(reported, default=0)  # epochs before the process was killed
 
     def report(self, epoch: int, score: float) -> bool:
-        with self._search._told():
+        with self._search._errors():
             if epoch > self._survived:
                 self._trial.report(score, epoch)
-            # Optuna judges by the last epoch it knows: one before it was judged in its time.
+            # Optuna judges the last epoch that it knows; the epochs before were judged in their time.
             return epoch >= self._survived and self._trial.should_prune()
 
     def end(self, outcome: Outcome) -> None:
-        with self._search._told():
+        with self._search._errors():
             self._trial.set_user_attr(_OUTCOME, vars(outcome))  # in one piece: a trial that has ended has all of it
             state = next(state for state, name in _STATES.items() if name == outcome.state)
             score = outcome.score if state == TrialState.COMPLETE else None
@@ -119,7 +119,7 @@ class _OptunaAttempt(Attempt):
 
 
 class _Domain:
-    """A setting as Optuna sees it: choices go by their JSON, for it keeps no lists and takes 1 for true."""
+    """A setting for Optuna: choices are given as JSON, because it keeps no lists and takes 1 for true."""
 
     def __init__(self, domain: Choice | Range, sampler: str) -> None:
         self._choices: dict[str, Any] = {}
@@ -127,10 +127,7 @@ class _Domain:
             self._choices = {json.dumps(value): value for value in domain.values}
         else:
             self._range, self._high = domain, domain.high if domain.step is None else domain.values[-1]
-
-    @property
-    def labels(self) -> list[str]:
-        return list(self._choices)
+        self.labels = list(self._choices)
 
     def suggest(self, trial: optuna.Trial, name: str) -> Any:
         if self._choices:
@@ -145,7 +142,7 @@ class _Domain:
 
 
 class _Grid(GridSampler):
-    """Ends nothing by itself: whoever asks for trials knows when all were tried."""
+    """Does not stop the study after its last point: `explore` knows when everything has been tried."""
 
     def after_trial(self, *_: Any) -> None:
         pass

@@ -1,48 +1,40 @@
 """`routepool.train` and `routepool.resume`: what the command line trains, from Python."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import ParamSpec
-
-import torch
+from typing import Any, ParamSpec
 
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import AnyPath, Request
 from routepool.runs.run import resume_run, start_run
 from routepool.scoring.predictor import Predictor
-from routepool.training import InterruptedTrainingError
+from routepool.training.process import caller_unchanged
 
 P = ParamSpec("P")
 
 
-def _in_words_of(request: Callable[P, Request]) -> Callable[[Callable[[Request], Predictor]], Callable[P, Predictor]]:
-    """A function of a request -> one of the request's own words, so that they are declared once."""
+def _takes(request: Callable[P, Request]) -> Callable[[Callable[..., Predictor]], Callable[P, Predictor]]:
+    """Give a function the signature of a request, so that its arguments are declared once."""
 
-    def with_words(function: Callable[[Request], Predictor]) -> Callable[P, Predictor]:
-        @wraps(function)
-        def called(*data: P.args, **words: P.kwargs) -> Predictor:
-            return function(request(*data, **words))
+    def declared(function: Callable[..., Predictor]) -> Callable[P, Predictor]:
+        function.__signature__ = signature(request).replace(return_annotation=Predictor)  # type: ignore[attr-defined]
+        return function
 
-        called.__signature__ = signature(request).replace(return_annotation=Predictor)  # type: ignore[attr-defined]
-        return called
-
-    return with_words
+    return declared
 
 
-@_in_words_of(Request)
-def train(request: Request) -> Predictor:
+@_takes(Request)
+def train(*data: Any, **options: Any) -> Predictor:
     r"""Train a model on a file of labelled texts, or on a known set, in a folder that can be resumed.
 
-    The words are the options of `routepool train`, whose help says what each is for: `data`, then by name `out`, `dev`,
+    The arguments are the options of `routepool train`, whose help describes each: `data`, then by name `out`, `dev`,
     `test`, `text_column`, `label_column`, `multi_label` (True, or what separates labels), `preset`, `settings` (a
     table, `--set` of the command line), `aggregator`, `encoder`, `vectors`, `seed`, `threads`, `device`, `init_from`,
     `force` and the rest. Model, card and record are those of the same command. What is done is logged under
     `routepool.runs`.
 
-    Ctrl-C keeps a checkpoint, which `resume` takes up.
+    Ctrl-C leaves a checkpoint, from which `resume` goes on.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -56,24 +48,11 @@ def train(request: Request) -> Predictor:
     >>> model.predict(["a merry tea", "a gloomy tea"]) == again.predict(["a merry tea", "a gloomy tea"])
     True
     """
-    with _python():
-        return start_run(request, Reporter())
+    with caller_unchanged():
+        return start_run(Request(*data, **options), Reporter())
 
 
 def resume(run: AnyPath) -> Predictor:
-    """Take a run up that was stopped, with everything it was begun with; it ends with the weights it would have had."""
-    with _python():
+    """Resume a run that was stopped, with everything it began with; it ends with the weights it would have had."""
+    with caller_unchanged():
         return resume_run(Path(run), Reporter())
-
-
-@contextmanager
-def _python() -> Iterator[None]:
-    """What a program expects: its random numbers and threads stay as they are, and Ctrl-C is Ctrl-C."""
-    threads = torch.get_num_threads()
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    except InterruptedTrainingError as error:
-        raise KeyboardInterrupt(str(error)) from error
-    finally:
-        torch.set_num_threads(threads)

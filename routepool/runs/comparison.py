@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags
 from routepool.datasets import load_named
 from routepool.persistence import SavedModel
 from routepool.runs.reporter import Reporter
@@ -28,15 +28,15 @@ AGGREGATORS = {
 
 
 class Trained(NamedTuple):
-    """A model and how it did on the test part."""
+    """A model and its scores on the test part."""
 
     saved: SavedModel
     scores: Evaluation
-    right: NDArray[np.bool_]  # for each text
+    right: Flags  # for each text
 
 
 def train_side_by_side(epochs: int, reporter: Reporter) -> dict[str, Trained]:
-    """A model with each of the aggregators, two at a time."""
+    """Train a model with each of the aggregators, two at a time."""
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), mp_context=get_context("spawn")) as processes:
         trained = {name: processes.submit(train_one, name, epochs) for name in AGGREGATORS}
         results = {}
@@ -53,7 +53,7 @@ def train_side_by_side(epochs: int, reporter: Reporter) -> dict[str, Trained]:
 
 
 def train_one(aggregator: str, epochs: int) -> Trained:
-    """One model on one core; settings are fixed beforehand, so the test part is only looked at here."""
+    """Train one model on one core; the settings are fixed, so the test part decides nothing."""
     torch.set_num_threads(1)
     parts = load_named(DATA)
     task = Task(parts.train.examples, parts.dev.examples, parts.train.labels, vectors=VECTORS)
@@ -66,7 +66,7 @@ def train_one(aggregator: str, epochs: int) -> Trained:
 
 
 def differences(results: dict[str, Trained]) -> dict[str, Difference]:
-    """How much better each of the others does than routing, on the same texts."""
+    """By how much the accuracy of each other aggregator is above that of routing, on the same texts."""
     routing = results["routing"].right
     return {name: difference(one.right, routing) for name, one in results.items() if name != "routing"}
 

@@ -1,4 +1,4 @@
-"""RUN/run.json: what a training run was asked to do and with which files, so that it can be taken up again."""
+"""RUN/run.json: what a run was asked to do and which files it read, so that it can be resumed."""
 
 import platform
 import time
@@ -16,11 +16,13 @@ import torch
 import routepool
 from routepool.errors import InputError
 from routepool.files.disk import digest_of, foreign, read_json, replace_file, to_json
+from routepool.persistence.folder import MANIFEST
 from routepool.runs.reporter import Reporter
 from routepool.runs.request import Request
 from routepool.runs.sets import DataSource, Sets, absolute
 from routepool.runs.students import Distillation
 from routepool.settings import PRETRAINED, ModelConfig, Preset, split_source
+from routepool.training import check_device
 from routepool.vectors import SOURCES
 from routepool.vectors.word_files import FileSource
 
@@ -44,20 +46,20 @@ class RunRecord:
     """All that a run depends on.
 
     Args:
-        id: tells the model of this run from an older one in the same folder.
+        id: the model remembers it, so that a model of an older run in the same folder is known as such.
         created: when the run began.
         preset_name: as asked for.
-        preset: the settings that came of it.
+        preset: all settings.
         data: where the examples are.
-        vectors: spec of the word vectors; None for random ones.
+        vectors: files or names of the word vectors; None for random ones.
         init_from: folder of the model that training starts from.
-        threads: of torch; another number gives other last bits.
+        threads: of torch; another number changes the last bits of the weights.
         device: of torch.
-        loggers: names of hooks that write the curves elsewhere.
+        loggers: names of the hooks that write the curves.
         force: an older model in the folder may be replaced.
         files: every file read, with its hash.
         versions: of the packages that numbers depend on.
-        distillation: what a student learns from beside the data.
+        distillation: what a student learns from besides the data.
     """
 
     id: str
@@ -85,7 +87,7 @@ class RunRecord:
         vectors: str | None,
         distillation: Distillation | None,
     ) -> Self:
-        """That of a run which begins now."""
+        """The record of a run that begins now."""
         init_from = absolute(fspath(request.init_from)) if request.init_from else None
         return cls(
             id=uuid.uuid4().hex,
@@ -97,7 +99,7 @@ class RunRecord:
             init_from=init_from,
             threads=request.threads or torch.get_num_threads(),
             device=request.device,
-            loggers=loggers_of(request),
+            loggers=("tensorboard",) if request.tensorboard else (),
             force=request.force,
             files=_files_of(sets, vectors, init_from, preset.model, distillation),
             versions=versions(),
@@ -105,7 +107,7 @@ class RunRecord:
         )
 
     def write(self, run: Path, name: str = RUN_FILE) -> None:
-        """Put the record into its folder, whole or not at all."""
+        """Write the record into its folder, whole or not at all."""
         values = asdict(self)
         values["lesson"] = values.pop("distillation")
         replace_file(run / name, to_json({"format_version": FORMAT_VERSION, **values}))
@@ -126,13 +128,8 @@ class RunRecord:
             raise InputError(f"{run / name}: it is damaged ({error!r:.200}); train again") from error
 
 
-def loggers_of(request: Request) -> tuple[str, ...]:
-    """Names of the hooks that write the curves elsewhere."""
-    return ("tensorboard",) if request.tensorboard else ()
-
-
 def read_record(path: Path, kind: str) -> dict[str, Any]:
-    """What a file of today's format holds; where there is none, its folder holds nothing of that kind."""
+    """Read a record of today's format: that of a training run, or of another `kind`."""
     if not path.exists():
         raise InputError(f"{path.parent}: there is no {path.name}, so this is no {kind} to resume; correct the path")
     values = read_json(path, at_most=_AT_MOST)
@@ -142,7 +139,7 @@ def read_record(path: Path, kind: str) -> dict[str, Any]:
 
 
 def check_record(path: Path) -> None:
-    """Refuse a file in the place of a record that routepool did not write; none is as good as ours."""
+    """Raise an error if the file in the place of a record was not written by routepool; a missing file is fine."""
     if not path.exists():
         return
     with suppress(InputError):
@@ -152,9 +149,9 @@ def check_record(path: Path) -> None:
 
 
 def refuse_changed(files: Iterable[FileFact]) -> None:
-    """A run goes on with the files it began with, or not at all."""
+    """Raise InputError if a file is not the one that a run began with."""
     for fact in files:
-        now = digest(Path(fact.file))
+        now = _digest(Path(fact.file))
         if now != fact.sha256:
             raise InputError(
                 f"{fact.file}: the {fact.role} file has changed since training began (SHA-256 {fact.sha256[:12]}..., "
@@ -162,8 +159,10 @@ def refuse_changed(files: Iterable[FileFact]) -> None:
             )
 
 
-def note_other_versions(record: RunRecord, reporter: Reporter) -> None:
-    """Warn that a run begun with other packages may not end as it would have."""
+def check_resumable(record: RunRecord, reporter: Reporter) -> None:
+    """Raise InputError if a run cannot go on as it began, and note changed packages, which may change last bits."""
+    refuse_changed(record.files)
+    check_device(record.device)
     now = versions()
     changed = [f"{name} {old}, now {now.get(name)}" for name, old in record.versions.items() if now.get(name) != old]
     if changed:
@@ -173,7 +172,6 @@ def note_other_versions(record: RunRecord, reporter: Reporter) -> None:
 def _files_of(
     sets: Sets, vectors: str | None, init_from: str | None, model: ModelConfig, distillation: Distillation | None
 ) -> tuple[FileFact, ...]:
-    """Every file a run reads, with its hash."""
     read = {"training": sets.train, "dev": None if sets.was_split else sets.dev, "test": sets.test}
     facts = [
         FileFact(role, absolute(file), sha256)
@@ -181,20 +179,16 @@ def _files_of(
         if data is not None
         for file, sha256 in data.files.items()
     ]
-    for part in (vectors or "").split(","):
-        if part.strip() and part.strip() not in SOURCES.names():
-            path = FileSource(part.strip()).path
-            facts.append(FileFact("vectors", absolute(str(path)), digest(path)))
+    parts = [part.strip() for part in (vectors or "").split(",")]
+    others = [("vectors", FileSource(part).path) for part in parts if part and part not in SOURCES.names()]
     kind, source = split_source(model.encoder)
     if source:
-        files = PRETRAINED[kind].files(source)
-        facts += [FileFact("encoder's", absolute(str(path)), digest(path)) for path in files]
+        others += [("encoder's", path) for path in PRETRAINED[kind].files(source)]
     if init_from is not None:
-        manifest = Path(init_from) / "manifest.json"  # it holds the hashes of the model's files
-        facts.append(FileFact("initial model", absolute(str(manifest)), digest(manifest)))
-    for role, path in distillation.files() if distillation else []:
-        facts.append(FileFact(role, absolute(str(path)), digest(path)))
-    return tuple(facts)
+        others.append(("initial model", Path(init_from) / MANIFEST))  # it holds the hashes of the model's files
+    if distillation:
+        others += distillation.files()
+    return (*facts, *(FileFact(role, absolute(str(path)), _digest(path)) for role, path in others))
 
 
 def _absolute_spec(vectors: str) -> str:
@@ -206,18 +200,15 @@ def _absolute_spec(vectors: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of everything that may change the numbers."""
+    """The versions of everything that may change the numbers."""
     found = {"routepool": routepool.__version__, "python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return found
 
 
-def digest(path: Path) -> str:
-    """The SHA-256 of a file's content."""
+def _digest(path: Path) -> str:
     try:
         return digest_of(path)
     except OSError as error:

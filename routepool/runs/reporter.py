@@ -1,4 +1,4 @@
-"""Who says what a run does: the log, unless somebody shows it."""
+"""Where a run says what it does: in the log, or where a subclass shows it."""
 
 import logging
 from collections.abc import Iterable
@@ -12,22 +12,22 @@ T = TypeVar("T")
 
 
 class Reporter:
-    """Writes to the log; override what is to be shown elsewhere."""
+    """Writes to the log; override a method to show its lines elsewhere."""
 
     def say(self, text: str) -> None:
-        """One line of what is done."""
+        """Say what is done, in one line."""
         logger.info(text)
 
     def note(self, text: str) -> None:
-        """One line beside it: what was skipped, or may be amiss."""
+        """Note what was skipped or may be wrong, in one line."""
         logger.warning(text)
 
     def epochs(self, number: int, score: str) -> AbstractContextManager[Hook]:
-        """What watches the training: of at most so many epochs, by a dev score of that name."""
+        """A hook that shows training: at most `number` epochs, with a dev score of the name `score`."""
         return nullcontext(_LoggedEpochs(score))
 
     def counted(self, items: Iterable[T]) -> Iterable[T]:
-        """The same items, counted as they pass."""
+        """Yield the items and show their count."""
         return items
 
 

@@ -1,4 +1,4 @@
-"""What a run is asked for. Python's `routepool.train` and the command line take their words, and their help, from here.
+"""The options of a run and their help, declared once for `routepool.train` and the command line.
 
 Imports nothing heavy: `routepool --help` reads it.
 """
@@ -14,7 +14,7 @@ AnyPath = str | PathLike[str]
 
 
 def option(default: Any, help: str, *, metavar: str = "", flag: str = "", least: float | None = None) -> Any:
-    """Declare a field that the command line has an option for: its default, its help, and how it is typed."""
+    """Declare a field that is an option of the command line: its default, its help and its form."""
     metadata = {"help": help, "metavar": metavar, "flag": flag, "least": least}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -22,7 +22,7 @@ def option(default: Any, help: str, *, metavar: str = "", flag: str = "", least:
 
 
 def help_of(setting: str) -> str:
-    """What the declaration of a setting says of it.
+    """The help of a setting, from its declaration.
 
     >>> help_of("seed")
     'Of initial weights, batches and dropout.'
@@ -34,7 +34,7 @@ def help_of(setting: str) -> str:
 
 @dataclass(frozen=True)
 class Request:
-    """A new run as the user asks for it."""
+    """What a user asks of a new run."""
 
     data: AnyPath = ""  # a file, or the name of a known set
     _: KW_ONLY

@@ -1,4 +1,4 @@
-"""What a model is worth: its scores, in a line and in the model card."""
+"""How good a model is: its scores in a line, in its provenance and in its card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,16 +20,16 @@ MOST_CONFUSED = 20  # labels whose confusion still fits a screen
 
 
 def score_sets(predictor: Predictor, sets: Sets, reporter: Reporter) -> dict[str, Evaluation]:
-    """How good a new model is on dev and test; it is said."""
-    named = {"dev": sets.dev} | ({"test": sets.test} if sets.test else {})
-    scores = {name: scores_of(predictor, data, reporter.note) for name, data in named.items()}
-    for name, one in scores.items():
-        reporter.say(f"{name}: {summary(one)}")
+    """Score a new model on dev and test, and say the scores."""
+    scores: dict[str, Evaluation] = {}
+    for name, data in zip(("dev", "test"), sets.all[1:], strict=False):
+        scores[name] = scores_of(predictor, data, reporter.note)
+        reporter.say(f"{name}: {summary(scores[name])}")
     return scores
 
 
 def scores_of(predictor: Predictor, data: Dataset, note: Note) -> Evaluation:
-    """How good a model is on a labelled set; what it could not read of the texts is noted."""
+    """Score a model on a labelled set, and note what it could not read of the texts."""
     try:
         predictions = predictor.predictions([example.text for example in data.examples])
     except NotFiniteError as error:
@@ -50,12 +50,12 @@ def summary(scores: Evaluation) -> str:
     if scores.calibration_error is not None:
         line += f", calibration error {scores.calibration_error:.4f}"
     elif scores.brier is not None:
-        line += f", calibration error not told of fewer than {FEWEST} texts"
+        line += f", no calibration error of fewer than {FEWEST} texts"
     return line if scores.brier is None else f"{line}, Brier score {scores.brier:.4f}"
 
 
 def facts_of(record: RunRecord, sets: Sets, fitted: Fitted, scores: Mapping[str, Evaluation]) -> dict[str, Any]:
-    """What a model remembers of its run, its card among it, so that a copy of the model can have the same one."""
+    """What a model remembers of its run; its card too, so that a copy of the model has the same one."""
     student = record.distillation
     return {
         "run": record.id,
@@ -92,7 +92,6 @@ def _card(record: RunRecord, sets: Sets, fitted: Fitted, scores: Mapping[str, Ev
 
 
 def _data_facts(sets: Sets) -> dict[str, dict[str, Any]]:
-    """File, size and hash of each set."""
     facts: dict[str, dict[str, Any]] = {
         name: {
             "file": ", ".join(Path(file).name for file in data.files),
@@ -116,5 +115,5 @@ def _rows(name: str, scores: Evaluation) -> list[dict[str, Any]]:
 
 
 def _calibration(name: str, scores: Evaluation) -> dict[str, float]:
-    told = {"calibration error": scores.calibration_error, "Brier score": scores.brier}
-    return {f"{what}, {name}": value for what, value in told.items() if value is not None}
+    values = {"calibration error": scores.calibration_error, "Brier score": scores.brier}
+    return {f"{what}, {name}": value for what, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""DATA -> data sets: files and known sets, columns as asked, remembered or guessed, splits."""
+"""DATA -> data sets: files and known sets, columns as asked, remembered or detected, splits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,17 +19,18 @@ from routepool.datasets import (
 from routepool.datasets.loading import skipped_lines
 from routepool.datasets.remembered import columns_of, options_for
 from routepool.errors import InputError
+from routepool.printable import plural
 from routepool.settings.declarations import SEPARATOR
 
 if TYPE_CHECKING:  # looking data over must not wait for torch
     from routepool.runs.reporter import Reporter
 
-Note = Callable[[str], None]  # says one line beside the result
-HELD, SEED = 0.1, 0  # of a dev set cut from the training data: the same rows whatever the seed of training
+Note = Callable[[str], None]  # takes a line about what was skipped or may be wrong
+HELD, SEED = 0.1, 0  # of a dev set split off the training data: the same rows whatever the seed of training
 
 
 class Sets(NamedTuple):
-    """What a run learns from, what decides when to stop, and what is scored at the end."""
+    """The sets of a run: it learns from the first, stops by the second and scores both dev and test at the end."""
 
     train: Dataset
     dev: Dataset
@@ -38,13 +39,13 @@ class Sets(NamedTuple):
 
     @property
     def all(self) -> list[Dataset]:
-        """Those there are."""
+        """Train and dev, and test if there is one."""
         return [self.train, self.dev, *([self.test] if self.test else [])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSource:
-    """Where the sets of a run are and how they are read: all that is needed to read them again.
+    """Where the sets of a run are and how they are read: enough to read them again.
 
     Args:
         data: a file, or the name of a known set.
@@ -52,7 +53,7 @@ class DataSource:
         test: a file; None for none, or the known set's part if `score_test`.
         score_test: whether the test part of a known set may be looked at.
         folder: of the known sets.
-        options: how files are read, those of `ReadOptions` that were asked for.
+        options: those of `ReadOptions` that were asked for.
     """
 
     data: str
@@ -85,7 +86,7 @@ def absolute(name: str) -> str:
 
 
 def read_sets(source: DataSource, reporter: "Reporter") -> Sets:
-    """Read every set of a run; what was guessed, skipped and split is said."""
+    """Read every set of a run, and say what was detected, skipped and split."""
     if source.is_named:
         parts = _named(source, reporter)
         train, dev = parts.train, parts.dev
@@ -113,7 +114,7 @@ def _split(train: Dataset, test: Dataset | None, reporter: "Reporter") -> Sets:
 
 
 def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
-    """The columns of the data, as a model keeps them: a known set's are its publisher's, not the user's."""
+    """The columns of the data, for the model to remember; None for a known set, whose columns are not the user's."""
     if source.is_named:
         return None
     separator = {"separator": source.options.get("separator", SEPARATOR)} if sets.train.multi_label else {}
@@ -121,7 +122,7 @@ def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
 
 
 def check_labels(data: Dataset, labels: Sequence[str]) -> None:
-    """Refuse labels that a model does not know, with file and row."""
+    """Raise InputError for a label that a model does not know, with its file and row."""
     known = set(labels)
     for example in data.examples:
         for label in example.labels or ():
@@ -141,7 +142,7 @@ def load_part(data: str, part: str, options: ReadOptions) -> Dataset:
 
 
 def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, Dataset | None]:
-    """A set to look over, flaws included, and the one to compare it with."""
+    """A set to check, flaws included, and the set to compare it with."""
     if data in NAMED.names() and against in (None, "dev", "test"):
         parts = load_named(data)
         return parts.train, parts.test if against == "test" else parts.dev
@@ -151,7 +152,7 @@ def load_pair(data: str, against: str | None, **options: Any) -> tuple[Dataset, 
 
 
 def load_texts(data: str, *, folder: str | None = None, note: Note | None = None, **options: Any) -> list[str]:
-    """The texts of a file, labelled or not, or of a known set's training part, in the folder of the known sets."""
+    """The texts of a file, labelled or not, or of a known set's training part; `folder` is that of the known sets."""
     if data in NAMED.names():
         return [example.text for example in load_named(data, folder=folder).train.examples]
     reader = read(_file(data), **_read_options({**options, "labels": False}))
@@ -164,7 +165,8 @@ def load_texts(data: str, *, folder: str | None = None, note: Note | None = None
 def _read(file: str, columns: Mapping[str, Any] | None, source: DataSource, reporter: "Reporter") -> Dataset:
     options = source.options if columns is None else options_for(file, columns, **source.options)
     data = load_dataset(file, **_read_options(options))
-    reporter.say(f"{data.source}: {len(data.examples)} examples, {len(data.labels)} labels; {data.columns.why}")
+    numbers = f"{plural(len(data.examples), 'example')}, {plural(len(data.labels), 'label')}"
+    reporter.say(f"{data.source}: {numbers}; {data.columns.why}")
     for line in skipped_lines(data):
         reporter.note(line)
     return data

@@ -1,5 +1,6 @@
 """Examples -> a trained model, as in the paper."""
 
+from routepool.errors import InterruptedTrainingError
 from routepool.training.fitting import Fitted, Task, fit
 from routepool.training.hooks import (
     LOGGERS,
@@ -11,10 +12,10 @@ from routepool.training.hooks import (
     StepReport,
     duration,
 )
-from routepool.training.loop import DivergedError, Examples, InterruptedTrainingError, Trainer
-from routepool.training.objective import Objective, balanced_weights
+from routepool.training.loop import DivergedError, Progress, Trainer
+from routepool.training.objective import Examples, Objective, balanced_weights
+from routepool.training.optimizer import learning_rate
 from routepool.training.process import check_device
-from routepool.training.progress import Progress, learning_rate
 from routepool.training.teaching import Teacher, check_teachers, teacher_logits
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Weights averaged over the steps of training: a model between those that single batches pull to and fro."""
+"""Weights averaged over the steps of training, which smooths out the pull of single batches."""
 
 # V rows of the table  D features  R touched rows
 
@@ -20,12 +20,12 @@ class AveragedWeights:
     After step t = 0, 1, ... the average moves by 1 - d towards the weights, with d = min(decay, (1 + t) / (10 + t)): it
     forgets the first weights quickly.
 
-    Word vectors of a sparse table are averaged exactly without a pass over the table: while a row keeps still, its
-    average only draws nearer, by the factor d at each step. So what is kept of a row is its offset, average minus
-    weights, divided by the product of all d so far, and only the rows that a step moves are written.
+    Word vectors of a sparse table are averaged exactly without a pass over the table. While a row does not move, the
+    offset of its average (average minus weights) shrinks by the factor d at each step. So offsets are kept divided by
+    the product of all d so far, and a step writes only the rows that it moves.
 
     Args:
-        model: whose weights are followed from now on.
+        model: its weights are followed from now on.
         decay: from above 0 to below 1; the average looks back over about 1 / (1 - decay) steps.
 
     >>> from routepool.settings import ModelConfig
@@ -55,7 +55,7 @@ class AveragedWeights:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Around a step of the optimiser, with the gradients in place: take its move into the average."""
+        """Around a step of the optimiser, with the gradients in place: the average follows the step."""
         rows, before = self._touched()
         yield
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps))
@@ -86,7 +86,7 @@ class AveragedWeights:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The model with its averaged weights; afterwards it has its own again, to the last bit."""
+        """Give the model its averaged weights; on leaving it has its own again, to the last bit."""
         own = {name: weights.data for name, weights in self._learning.items()}
         averages = dict(zip(self._dense, self._averages, strict=True))
         if self._table is not None and self._offsets is not None:
@@ -98,14 +98,14 @@ class AveragedWeights:
             _put(self._learning, own)
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that a resumed run needs, by names that a checkpoint can hold."""
+        """The state that a resumed run needs, by names that a checkpoint can hold."""
         offsets = {} if self._offsets is None else {"offsets": self._offsets}
         numbers = {"steps": torch.tensor(self.steps), "shrinkage": torch.tensor(self._shrinkage, dtype=torch.float64)}
         averages = zip(self._dense, self._averages, strict=True)
         return {**numbers, **offsets, **{f"average.{name}": tensor for name, tensor in averages}}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Restore what `tensors` gave."""
         self.steps, self._shrinkage = int(tensors["steps"]), float(tensors["shrinkage"])
         if self._offsets is not None:
             self._offsets.copy_(tensors["offsets"])

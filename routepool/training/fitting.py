@@ -1,15 +1,15 @@
 """Labelled texts -> a model ready to save: vocabulary, vectors, training, calibration."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from routepool import vectors as word_vectors
+from routepool.arrays import Floats32
 from routepool.datasets import Example, split
 from routepool.errors import InputError
 from routepool.model import Classifier
@@ -19,10 +19,9 @@ from routepool.scoring.torch_backend import logits_of
 from routepool.settings import OF_LEARNING, PRETRAINED, ModelConfig, Preset, change, split_source
 from routepool.text import TextReader, Tokenizer, Truncation
 from routepool.training.hooks import Hook, StartReport
-from routepool.training.loop import DivergedError, Examples, Trainer
-from routepool.training.objective import Objective, balanced_weights, is_labelled
+from routepool.training.loop import DivergedError, Progress, Trainer
+from routepool.training.objective import Examples, Objective, balanced_weights, is_labelled
 from routepool.training.optimizer import embedding_of
-from routepool.training.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +34,12 @@ class Task:
         labels: every label, in the order of the logits.
         multi_label: a text may have any number of labels.
         vectors: where pre-trained vectors come from, see `routepool.vectors`; None for random ones.
-        weights: of the training texts in the loss, above 0; only their ratios count. None for all alike, or for the
-            setting `phrase_weight` where some are phrases.
-        class_weights: of the labels in the loss, 1 for one that is not named; they win over the setting `class_weight`.
+        weights: of the training texts in the loss, above 0; only their ratios count. None for all alike, except
+            phrases, which have the setting `phrase_weight`.
+        class_weights: of the labels in the loss, 1 for a label that is not named; the setting `class_weight` is then
+            ignored.
         teacher_logits: (N, K) what the model is to answer to the training texts, in the order of `labels`, see
-            `routepool.training.teaching`; these texts need no labels then. None to learn from labels.
+            `routepool.training.teaching`; these texts need no labels. None to learn from labels.
     """
 
     train: Sequence[Example]
@@ -49,17 +49,17 @@ class Task:
     vectors: str | None = None
     weights: Sequence[float] | None = None
     class_weights: Mapping[str, float] | None = None
-    teacher_logits: NDArray[np.float32] | None = None
+    teacher_logits: Floats32 | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained model and what is to be told of its training."""
+    """A trained model and how its training went."""
 
     saved: SavedModel
     progress: Progress
     truncation: Truncation
-    coverage: tuple[word_vectors.Coverage, ...] = field(default=())
+    coverage: tuple[word_vectors.Coverage, ...] = ()
 
 
 def fit(
@@ -69,8 +69,6 @@ def fit(
     hooks: Sequence[Hook] = (),
     run: Path | None = None,
     checkpoint: Checkpoint | None = None,
-    columns: Mapping[str, Any] | None = None,
-    provenance: Mapping[str, Any] | None = None,
     start: SavedModel | None = None,
     device: str = "cpu",
 ) -> Fitted:
@@ -80,14 +78,12 @@ def fit(
 
     Args:
         task: the data.
-        preset: the settings; the size of the vectors, where there are some, wins over `embedding_size`.
+        preset: the settings; the size of the word vectors, if there are some, replaces `embedding_size`.
         hooks: watch the training.
         run: where checkpoints go.
-        checkpoint: where to take training up.
-        columns: of the data, for the model to remember.
-        provenance: likewise.
-        start: a trained model of the task's labels to go on with; it stays as it is. Its weights, words and shape are
-            taken, and of the preset only what concerns learning.
+        checkpoint: where training resumes.
+        start: a trained model of the task's labels to go on with; it is not changed. Its weights, words and shape are
+            taken, and from the preset only what concerns learning.
         device: where to compute.
 
     Raises:
@@ -97,16 +93,15 @@ def fit(
     torch.manual_seed(preset.training.seed)
     new = _new(task, preset) if start is None else _continued(task, preset, start)
     data = _data(task, preset, new)
-    parts = (new.model, data.train, data.dev, data.objective)
-    trainer = Trainer(*parts, preset.training, known=new.known, hooks=hooks, run=run, device=device)
-    _say_start(hooks, new, data)
-    remembered = {"columns": columns, "training": preset.training, "provenance": provenance or {}}
+    learned = (new.model, data.train, data.dev, data.objective)
+    trainer = Trainer(*learned, preset.training, known=new.known, hooks=hooks, run=run, device=device)
+    _report_start(hooks, new, data)
     try:
         trainer.fit(checkpoint)
     except DivergedError as error:
-        error.fitted = _fitted(new, data, trainer.progress, **remembered) if trainer.progress.best_epoch >= 0 else None
+        error.fitted = _fitted(new, data, trainer) if trainer.progress.best_epoch >= 0 else None
         raise
-    return _fitted(new, data, trainer.progress, **remembered)
+    return _fitted(new, data, trainer)
 
 
 class _Untrained(NamedTuple):
@@ -126,16 +121,17 @@ class _Data(NamedTuple):
     dev: Examples
     held: Examples  # to calibrate on
     objective: Objective
+    truncation: Truncation  # of the training texts
 
 
-def _say_start(hooks: Sequence[Hook], new: _Untrained, data: _Data) -> None:
+def _report_start(hooks: Sequence[Hook], new: _Untrained, data: _Data) -> None:
     apart = 0 if data.held is data.dev else len(data.held.encoded)
-    report = StartReport(new.coverage, Truncation.of(data.train.encoded), len(data.dev.encoded), apart)
+    report = StartReport(new.coverage, data.truncation, len(data.dev.encoded), apart)
     for hook in hooks:
         hook.on_start(report)
 
 
-def _fitted(new: _Untrained, data: _Data, progress: Progress, **remembered: Any) -> Fitted:
+def _fitted(new: _Untrained, data: _Data, trainer: Trainer) -> Fitted:
     objective = data.objective
     temperature, thresholds = _calibrate(new.model, data.held, objective.multi_label)
     saved = SavedModel(
@@ -146,33 +142,29 @@ def _fitted(new: _Untrained, data: _Data, progress: Progress, **remembered: Any)
         multi_label=objective.multi_label,
         temperature=temperature,
         thresholds=thresholds,
-        **remembered,
+        training=trainer.config,
     )
-    return Fitted(saved, progress, Truncation.of(data.train.encoded), new.coverage)
-
-
-def _vocabulary(task: Task, preset: Preset) -> Tokenizer:
-    number = preset.training.extra_words
-    extra = word_vectors.frequent(task.vectors, number) if task.vectors and number else []
-    return Tokenizer.build(
-        (example.text for example in task.train),
-        config=preset.text,
-        min_frequency=preset.training.min_frequency,
-        extra_words=extra,
-    )
+    return Fitted(saved, trainer.progress, data.truncation, new.coverage)
 
 
 def _new(task: Task, preset: Preset) -> _Untrained:
-    if split_source(preset.model.encoder)[1]:
+    training = preset.training
+    if preset.model.is_pretrained:
         return _pretrained(task, preset)
-    tokenizer = _vocabulary(task, preset)
+    number = training.extra_words
+    tokenizer = Tokenizer.build(
+        (example.text for example in task.train),
+        config=preset.text,
+        min_frequency=training.min_frequency,
+        extra_words=word_vectors.frequent(task.vectors, number) if task.vectors and number else (),
+    )
     sizes = {"vocabulary_size": len(tokenizer.words), "classes": len(task.labels)}
     if task.vectors is None:
-        model = Classifier.build(preset.model, **sizes, sparse=preset.training.sparse)
+        model = Classifier.build(preset.model, **sizes, sparse=training.sparse)
         return _Untrained(model, tokenizer, preset.model)
     loaded = word_vectors.load_vectors(task.vectors, tokenizer.words, counts=tokenizer.counts)
     config = change(preset.model, embedding_size=loaded.table.shape[1])
-    model = Classifier.build(config, **sizes, sparse=preset.training.sparse)
+    model = Classifier.build(config, **sizes, sparse=training.sparse)
     known = torch.from_numpy(loaded.known)
     embedding = embedding_of(model)
     assert embedding is not None
@@ -181,7 +173,7 @@ def _new(task: Task, preset: Preset) -> _Untrained:
 
 
 def _pretrained(task: Task, preset: Preset) -> _Untrained:
-    """A new model on an encoder that comes with a tokenizer and weights; word vectors have no place in it."""
+    """A new model on an encoder that has a tokenizer and weights of its own, and no word vectors."""
     kind, source = split_source(preset.model.encoder)
     if task.vectors is not None:
         raise InputError(
@@ -209,53 +201,50 @@ def _continued(task: Task, preset: Preset, start: SavedModel) -> _Untrained:
 
 
 def labels_in_words(labels: Sequence[str], multi_label: bool) -> str:
-    """What a model can answer, for an error."""
+    """The labels of a model, for an error."""
     return f"{'any number' if multi_label else 'one'} of the labels {', '.join(labels[:20])}"
 
 
 def _data(task: Task, preset: Preset, new: _Untrained) -> _Data:
-    if preset.training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
+    training = preset.training
+    if training.word_dropout and not isinstance(new.tokenizer, Tokenizer):
         raise InputError("word_dropout needs a model of words, this one reads the pieces of a pre-trained encoder")
-    objective = Objective(task.labels, task.multi_label, label_weight=preset.training.label_weight)
+    objective = Objective(task.labels, task.multi_label, label_weight=training.label_weight)
 
-    def examples(of: Sequence[Example], *, labelled: bool = True) -> Examples:
-        return _examples(of, new.tokenizer, objective, new.config.depth, labelled=labelled)
+    def examples(of: Sequence[Example], missing: tuple[str, ...] | None = ()) -> Examples:
+        encoded = new.tokenizer.encode([one.text for one in of], new.config.depth)
+        return Examples(encoded, objective.targets([missing if one.labels is None else one.labels for one in of]))
 
     stopping, calibrating = dev_parts(task.dev, preset)
-    train, dev = examples(task.train, labelled=task.teacher_logits is None), examples(stopping)
+    # A text without labels is an error, unless teachers answer it.
+    train, dev = examples(task.train, () if task.teacher_logits is None else None), examples(stopping)
     held = dev if calibrating is stopping else examples(calibrating)
-    train = replace(train, teacher_logits=task.teacher_logits)
-    weights_of_texts = _weights_of_phrases(task.train, preset) if task.weights is None else task.weights
-    if weights_of_texts is not None:
-        train = replace(train, weights=mean_of_one(weights_of_texts))
+    weights = task.weights
+    if weights is None and training.phrase_weight != 1 and any(one.is_phrase for one in task.train):
+        weights = [training.phrase_weight if one.is_phrase else 1.0 for one in task.train]
+    of_texts = None if weights is None else mean_of_one(weights)
+    train = replace(train, weights=of_texts, teacher_logits=task.teacher_logits)
     if task.class_weights is not None:
-        weights = torch.tensor([float(task.class_weights.get(label, 1)) for label in task.labels])
-        objective = replace(objective, weights=weights)
-    elif preset.training.class_weight == "balanced":
+        of_labels = torch.tensor([float(task.class_weights.get(label, 1)) for label in task.labels])
+        objective = replace(objective, weights=of_labels)
+    elif training.class_weight == "balanced":
         known = is_labelled(train.targets)
-        weights_of_known = None if train.weights is None else train.weights[known]
-        balanced = balanced_weights(train.targets[known], len(task.labels), weights_of_known)
+        of_known = None if of_texts is None else of_texts[known]
+        balanced = balanced_weights(train.targets[known], len(task.labels), of_known)
         objective = replace(objective, weights=balanced)
-    return _Data(train, dev, held, objective)
+    return _Data(train, dev, held, objective, Truncation.of(train.encoded))
 
 
-def _weights_of_phrases(examples: Sequence[Example], preset: Preset) -> list[float] | None:
-    weight = preset.training.phrase_weight
-    if weight == 1 or not any(example.is_phrase for example in examples):
-        return None
-    return [weight if example.is_phrase else 1.0 for example in examples]
-
-
-def mean_of_one(weights: Sequence[float]) -> NDArray[np.float32]:
-    """The same ratios, so that an epoch's loss is that of a set in which each text stands as often as it weighs."""
+def mean_of_one(weights: Sequence[float]) -> Floats32:
+    """Scale weights to a mean of 1: an epoch's loss is that of a set in which a text of weight 2 stands twice."""
     values = np.asarray(weights, dtype=np.float64)
     values = np.ldexp(values, -np.frexp(values.max())[1])  # exact; the sum of very large ones would not be finite
-    scaled: NDArray[np.float32] = (values * (len(values) / values.sum())).astype(np.float32)
+    scaled: Floats32 = (values * (len(values) / values.sum())).astype(np.float32)
     return scaled
 
 
 def dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Texts to stop by and texts to calibrate on: different ones, unless all of dev is to do both."""
+    """The texts of dev that decide when to stop, and those that calibrate; the same only if `calibration` is 1."""
     if not dev:
         raise InputError("training needs a dev set to know when to stop, got an empty one")
     share = preset.training.calibration
@@ -267,14 +256,6 @@ def dev_parts(dev: Sequence[Example], preset: Preset) -> tuple[Sequence[Example]
     return [dev[place] for place in parts.kept], [dev[place] for place in parts.held]
 
 
-def _examples(
-    examples: Sequence[Example], tokenizer: TextReader, objective: Objective, depth: int, *, labelled: bool
-) -> Examples:
-    encoded = tokenizer.encode([example.text for example in examples], depth)
-    nothing = () if labelled else None  # a text without labels is an error, unless teachers answer for it
-    return Examples(encoded, objective.targets([nothing if e.labels is None else e.labels for e in examples]))
-
-
 def _calibrate(model: Classifier, held: Examples, multi_label: bool) -> tuple[float, tuple[float, ...] | None]:
     if not held.encoded:
         return 1.0, None
@@ -282,5 +263,5 @@ def _calibrate(model: Classifier, held: Examples, multi_label: bool) -> tuple[fl
     temperature = fit_temperature(logits, held.targets, multi_label=multi_label)
     if not multi_label:
         return temperature, None
-    shares = probabilities(logits, temperature=temperature, multi_label=True)
-    return temperature, tune_thresholds(shares, held.targets)
+    likely = probabilities(logits, temperature=temperature, multi_label=True)
+    return temperature, tune_thresholds(likely, held.targets)

@@ -1,4 +1,4 @@
-"""What others may watch or write while a model trains: reports, hooks, a file of metrics, a progress bar."""
+"""What watches a training: hooks and the reports they get, a file of metrics, a progress bar."""
 
 import json
 import time
@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -19,12 +18,12 @@ from routepool.vectors import Coverage
 
 @dataclass(frozen=True)
 class StartReport:
-    """The texts are numbers, the model is built, training begins."""
+    """The texts are encoded, the model is built, training begins."""
 
     coverage: tuple[Coverage, ...]  # of the word vectors, one for each source
     truncation: Truncation  # of the training texts
-    stopping: int  # texts of dev that decide when to stop, and whose scores epochs report
-    calibrating: int  # further texts of dev, held apart to calibrate on
+    stopping: int  # texts of dev that decide when to stop; the scores of epochs are theirs
+    calibrating: int  # other texts of dev, which only calibrate
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class EpochReport:
     loss: float  # mean over the epoch's batches
     score: float
     best_score: float
-    is_best: bool  # so far, in the life of the run and not of the process; never where the last epoch is kept
+    is_best: bool  # so far, epochs before a stop included; never where the last epoch is kept
     examples_per_second: float
     seconds: float
     waited: float  # seconds in which training waited for its data
@@ -61,16 +60,16 @@ class Hook:
     """Does nothing; override what you want to see."""
 
     def on_start(self, report: StartReport) -> None:
-        """Before the first step."""
+        """Called before the first step."""
 
     def on_step(self, report: StepReport) -> None:
-        """After each step."""
+        """Called after each step."""
 
     def on_epoch(self, report: EpochReport) -> None:
-        """After each epoch."""
+        """Called after each epoch."""
 
 
-# What can write a run's curves somewhere else: name -> the hook for a folder.
+# What writes the curves of a run: name -> the hook for a folder.
 LOGGERS: Registry[Callable[[Path], Hook]] = Registry(
     "logger", {"tensorboard": Extra("routepool.extras.tensorboard", "tensorboard")}
 )
@@ -85,15 +84,18 @@ class MetricsFile(Hook):
     def on_epoch(self, report: EpochReport) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"time": time.time(), **_finite(asdict(report))}, allow_nan=False) + "\n")
+            values = {"time": time.time(), **asdict(report)}
+            if not isfinite(report.loss):  # of an epoch resumed after its last batch; JSON has no NaN
+                values["loss"] = None
+            file.write(json.dumps(values, allow_nan=False) + "\n")
 
 
 class ProgressBar(Hook):
-    """Shows loss, dev score, examples a second and the time left at most, on standard error; use as a context.
+    """Shows loss, dev score, examples a second and the longest time left, on standard error; use as a context.
 
     Args:
-        epochs: the most there can be; training may well stop before.
-        score: what the dev score is called.
+        epochs: at most; training may stop before.
+        score: the name of the dev score.
         console: where the bar is drawn, if it is a terminal.
     """
 
@@ -119,11 +121,11 @@ class ProgressBar(Hook):
         self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def tell(self, line: str) -> None:
-        """Write a line, above the bar where there is one."""
+    def say(self, line: str) -> None:
+        """Write a line, above the bar if there is one."""
         self._console.print(line, soft_wrap=True, markup=False)
 
     def on_step(self, report: StepReport) -> None:
@@ -145,7 +147,7 @@ class ProgressBar(Hook):
         self._dev = f"{report.score:.3f}"
         best = ", the best so far" if report.is_best else ""
         left = duration((self._epochs - report.epoch - 1) * report.seconds)
-        self.tell(
+        self.say(
             f"epoch {report.epoch + 1}: loss {report.loss:.4f}, dev {self._score} {report.score:.4f}{best}; "
             f"{report.examples_per_second:.0f} examples/s, {left} left at most"
         )
@@ -153,7 +155,7 @@ class ProgressBar(Hook):
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """A time in words.
 
     >>> duration(8), duration(200), duration(9000)
     ('8 s', '3 min', '2.5 h')
@@ -161,8 +163,3 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: the loss of an epoch resumed after its last batch is null."""
-    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in values.items()}

@@ -1,59 +1,64 @@
-"""The training loop: batches in, best model on dev out; stopped and taken up again without a trace."""
+"""The training loop: batches in, the best model on dev out; a stopped training resumes as if it had never stopped."""
 
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from routepool.batching import Batch, Prefetched, SlidingBucket, forget_words, length_of
-from routepool.errors import RoutepoolError
+from routepool.arrays import Floats32
+from routepool.batching import Batch, Prefetched, Schedule, SlidingBucket, forget_words, length_of
+from routepool.errors import InterruptedTrainingError, RoutepoolError
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
 from routepool.persistence import Checkpoint, prune, write_checkpoint
+from routepool.printable import plural
 from routepool.scoring.torch_backend import depth_of, logits_of
 from routepool.settings import TrainingConfig
-from routepool.text import Encoded
 from routepool.training.averaging import AveragedWeights
 from routepool.training.hooks import EpochReport, Hook, StepReport
-from routepool.training.objective import Objective
-from routepool.training.optimizer import Optimizer
-from routepool.training.process import StopRequest, kept_buffers, products_in, seed_device, stop_requests
-from routepool.training.progress import Progress, learning_rate
+from routepool.training.objective import Examples, Objective
+from routepool.training.optimizer import Optimizer, learning_rate
+from routepool.training.process import StopRequest, kept_buffers, seed_device, stop_requests
 
 WORDS_AT_ONCE = 2**13  # whose states a step holds, whatever the length of the texts and the size of the batch
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Encoded texts, their targets, how much each counts in the loss, None for all alike, and what teachers answer."""
+@dataclass(frozen=True)
+class Progress:
+    """The state of a training that is not a tensor; a checkpoint holds it."""
 
-    encoded: Sequence[Encoded]
-    targets: NDArray[np.int64]
-    weights: NDArray[np.float32] | None = None  # (N,)
-    teacher_logits: NDArray[np.float32] | None = None  # (N, K)
+    schedule: Schedule
+    epoch: int = 0
+    index: int = 0  # of the next batch in this epoch
+    step: int = 0
+    best_score: float = -1.0
+    best_epoch: int = -1  # whose weights are kept: with kept_epoch=last every epoch counts as better
+    stale: int = 0  # epochs since the best
 
+    def after_epoch(self, score: float, config: TrainingConfig, examples: int) -> Self:
+        """The next epoch; if the score is no better, the batch is halved and the window doubled."""
+        if score > self.best_score or config.kept_epoch == "last":
+            return replace(self, epoch=self.epoch + 1, index=0, stale=0, best_score=score, best_epoch=self.epoch)
+        schedule = self.schedule.after_no_improvement(config.smallest_batch, examples)
+        return replace(self, epoch=self.epoch + 1, index=0, stale=self.stale + 1, schedule=schedule)
 
-class InterruptedTrainingError(RoutepoolError):
-    """Training was asked to stop, by the signal of this number, and can be taken up from its last checkpoint."""
-
-    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
-        super().__init__(message)
-        self.number = number
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Read what `dataclasses.asdict` gave."""
+        return cls(**{**values, "schedule": Schedule(**values["schedule"])})
 
 
 class DivergedError(RoutepoolError):
     """The loss is no longer a number.
 
     Attributes:
-        fitted: from `fit`, the model of the best epoch before, ready to save; None if no epoch was finished.
+        fitted: the model of the best epoch, ready to save, if `fit` raises it; None if no epoch was finished.
     """
 
     fitted: Any = None
@@ -69,11 +74,11 @@ class Trainer:
     Args:
         model: learns in place; afterwards, also when the loss diverged, it holds the weights of the best epoch on dev
             (or of the last, by the setting `kept_epoch`), averaged over the steps before if the setting
-            `average_weights` asks for it.
+            `average_weights` is above 0.
         train: what it learns from.
-        dev: what decides the best epoch and the end.
+        dev: decides which epoch is the best and when training ends.
         objective: loss and score.
-        config: how.
+        config: the settings of training.
         known: (V,) bool, words with a pre-trained vector, which may be frozen at first.
         hooks: watch it.
         run: where checkpoints are written; None for none.
@@ -99,7 +104,7 @@ class Trainer:
         self.optimizer = Optimizer(model, config)
         self.average = AveragedWeights(model, config.average_weights) if config.average_weights else None
         self.depth = depth_of(model)
-        self.progress = Progress.start(config)
+        self.progress = Progress(Schedule(config.batch_size, config.window))
         self.best = _copy(model)
         self._frozen = known if known is None or config.frozen_rows == "known" else ~known
         lengths = [length_of(text, self.depth) for text in train.encoded]
@@ -110,29 +115,28 @@ class Trainer:
         """Train to the end, from the beginning or from a checkpoint."""
         if checkpoint is not None:
             self._restore(checkpoint)
+        encoder = self.model.levels[0].encoder
+        states = encoder.keeping_states() if isinstance(encoder, PretrainedEncoder) else nullcontext()
         try:
-            with stop_requests() as stop, kept_buffers(), _states_kept(self.model):
-                while not self.progress.is_over(self.config):
+            with stop_requests() as stop, kept_buffers(), states:
+                while self.progress.epoch < self.config.epochs and self.progress.stale < self.config.patience:
                     self._epoch(stop)
-        except DivergedError:
-            self._take_best()
-            raise
-        self._take_best()
+        finally:
+            self.model.load_state_dict(self.best)
+            self.model.eval()
         return self.progress
-
-    def _take_best(self) -> None:
-        self.model.load_state_dict(self.best)
-        self.model.eval()
 
     def _epoch(self, stop: StopRequest) -> None:
         epoch, schedule = self.progress.epoch, self.progress.schedule
         self.model.train()
-        self.optimizer.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
+        if self.optimizer.embedding is not None:
+            self.optimizer.embedding.freeze(self._frozen if epoch < self.config.frozen_epochs else None)
         losses: list[float] = []
         examples, start = 0, time.perf_counter()
-        with Prefetched(self._batches()) as batches:
+        number = self.bucket.number(schedule.batch_size)
+        with Prefetched(self._batches(number)) as batches:
             for batch in batches:
-                losses.append(self._step(batch))
+                losses.append(self._step(batch, number))
                 examples += len(batch.rows)
                 self._checkpoint_between_steps(stop)
         seconds = time.perf_counter() - start
@@ -160,29 +164,30 @@ class Trainer:
             hook.on_epoch(report)
 
     def _judged_weights(self) -> AbstractContextManager[None]:
-        """The model as dev scores it and as it is kept."""
+        """Around what dev scores and what is kept: the averaged weights, if there are any."""
         return nullcontext() if self.average is None else self.average.in_place()
 
     def _score(self) -> float:
         logits = logits_of(self.model, self.dev.encoded)
-        if not np.isfinite(logits).all():  # the last step of an epoch has no loss after it that would tell
+        if not np.isfinite(logits).all():  # after the last step of an epoch no loss shows it
             raise DivergedError(
                 f"the model's answers on dev are no longer numbers after epoch {self.progress.epoch + 1}; "
                 "the best model so far is kept. Lower learning_rate"
             )
         return self.objective.score(logits, self.dev.targets)
 
-    def _batches(self) -> Iterator[Batch]:
+    def _batches(self, number: int) -> Iterator[Batch]:
         epoch, schedule = self.progress.epoch, self.progress.schedule
-        for index in range(self.progress.index, self.bucket.number(schedule.batch_size)):
+        for index in range(self.progress.index, number):
             rows = self.bucket.rows(epoch, index, batch_size=schedule.batch_size, window=schedule.window)
             batch = Batch.of(self.train.encoded, rows, self.depth)
             yield forget_words(batch, self.config.word_dropout, seed=self.config.seed, epoch=epoch, index=index)
 
-    def _step(self, batch: Batch) -> float:
+    def _step(self, batch: Batch, number: int) -> float:
         progress = self.progress
         # Dropout depends on the step alone, never on what ran before it.
-        seed_device(self.device, _seed_of(self.config.seed, progress.epoch, progress.index))
+        key = np.random.SeedSequence((self.config.seed, progress.epoch, progress.index))
+        seed_device(self.device, int(key.generate_state(1, np.uint64)[0]))
         value = self._learn(batch)
         if not np.isfinite(value):
             raise DivergedError(
@@ -192,8 +197,7 @@ class Trainer:
         rate = learning_rate(self.config, progress.step, self._steps)
         with nullcontext() if self.average is None else self.average.following():
             self.optimizer.step(rate)
-        self.progress = progress.after_step()
-        number = self.bucket.number(progress.schedule.batch_size)
+        self.progress = replace(progress, index=progress.index + 1, step=progress.step + 1)
         report = StepReport(progress.step, progress.epoch, progress.index, number, len(batch.rows), value, rate)
         for hook in self.hooks:
             hook.on_step(report)
@@ -213,16 +217,14 @@ class Trainer:
         ids, mask, targets = (
             torch.from_numpy(array).to(self.device) for array in (batch.ids, batch.mask, self.train.targets[batch.rows])
         )
-        with products_in(self.config.precision, self.device):
+        # In bf16 these are the matrix products of the model; weights, loss and optimiser keep full precision.
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
             logits = self.model(ids, mask)
         weights, teacher_logits = (self._rows(of, batch) for of in (self.train.weights, self.train.teacher_logits))
         return self.objective.loss(logits.float(), targets, weights, teacher_logits)
 
-    def _rows(self, values: NDArray[np.float32] | None, batch: Batch) -> Tensor | None:
-        if values is None:
-            return None
-        rows: Tensor = torch.from_numpy(values[batch.rows]).to(self.device)
-        return rows
+    def _rows(self, values: Floats32 | None, batch: Batch) -> Tensor | None:
+        return None if values is None else torch.from_numpy(values[batch.rows]).to(self.device)
 
     def _checkpoint_between_steps(self, stop: StopRequest) -> None:
         every = self.config.checkpoint_steps
@@ -230,20 +232,21 @@ class Trainer:
         if self.run is not None and (due or stop.is_set()):
             self._checkpoint()
         if stop.is_set():
-            where = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
-            raise InterruptedTrainingError(f"training was stopped after {self.progress.step} steps{where}", stop.number)
+            done = f"training was stopped after {plural(self.progress.step, 'step')}"
+            how = f"; go on with: routepool train --resume {self.run}" if self.run is not None else ""
+            raise InterruptedTrainingError(f"{done}{how}", stop.number)
 
     def _checkpoint(self) -> None:
         assert self.run is not None
         at_best = self.progress.index == 0 and self.progress.stale == 0
         tensors = {
             **{f"model/{name}": tensor for name, tensor in self.model.state_dict().items()},
-            # What the others tell is not written: word vectors are most of a checkpoint.
+            # Right after the best epoch these follow from the others; word vectors are most of a checkpoint.
             **{f"best/{name}": tensor for name, tensor in ({} if at_best else self.best).items()},
             **{f"optimizer/{name}": tensor for name, tensor in self.optimizer.tensors().items()},
             **{f"average/{name}": tensor for name, tensor in (self.average.tensors() if self.average else {}).items()},
         }
-        write_checkpoint(self.run, tensors, self.progress.to_dict())
+        write_checkpoint(self.run, tensors, asdict(self.progress))
         prune(self.run)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
@@ -260,14 +263,5 @@ class Trainer:
         self.progress = Progress.from_dict(checkpoint.state)
 
 
-def _states_kept(model: Classifier) -> AbstractContextManager[None]:
-    encoder = model.levels[0].encoder
-    return encoder.keeping_states() if isinstance(encoder, PretrainedEncoder) else nullcontext()
-
-
 def _copy(model: Classifier) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-
-
-def _seed_of(*key: int) -> int:
-    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])

@@ -1,9 +1,9 @@
-"""Adam as in the paper: coupled L2, clipping by value, and word vectors updated only where a batch touched them."""
+"""Adam as in the paper: coupled L2, clipping by value, word vectors updated only where a batch touched them, rates."""
 
 # V rows of the table  D features  R touched rows
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
 
 import torch
 from torch import Tensor, nn
@@ -22,9 +22,9 @@ class Optimizer:
     """One step of everything that learns.
 
     L2 is part of the gradient, before clipping, as in a loss with lambda times the squared parameters (not AdamW).
-    Word vectors have sparse gradients by default and a lazy Adam: rows that no text of the batch touches keep still,
-    their moments included. That is a departure from the paper; `sparse=false` gives its dense Adam. The layers of a
-    pre-trained encoder have learning rates of their own, which follow the rise and fall of the others' rate.
+    Word vectors have sparse gradients by default and a lazy Adam. This departs from the paper; `sparse=false` gives its
+    dense Adam. The layers of a pre-trained encoder have learning rates of their own, which rise and fall with the rate
+    of the other layers.
     """
 
     def __init__(self, model: Classifier, config: TrainingConfig) -> None:
@@ -40,7 +40,10 @@ class Optimizer:
         self.dense = dense
         self.penalised = [p for name, p in dense.items() if self._is_penalised(name)]
         scales = rate_scales(model, config)
-        groups = [{"params": some, "scale": scale} for scale, some in _by_scale(dense.values(), scales).items()]
+        by_scale: dict[float, list[nn.Parameter]] = defaultdict(list)
+        for parameter in dense.values():
+            by_scale[scales.get(parameter, 1.0)].append(parameter)
+        groups = [{"params": some, "scale": scale} for scale, some in by_scale.items()]
         self.adam = torch.optim.Adam(groups, lr=config.learning_rate, fused=True)
         self._lazy = LazyAdam(self.embedding.weight) if self.embedding is not None and sparse else None
 
@@ -48,11 +51,6 @@ class Optimizer:
         if name == TABLE:
             return self.config.l2_on_embeddings
         return self.config.l2_on == "all" or not name.rpartition(".")[-1].startswith("bias")
-
-    def freeze(self, rows: Tensor | None) -> None:
-        """Keep some word vectors as they are, (V,) bool; None lets all of them learn."""
-        if self.embedding is not None:
-            self.embedding.freeze(rows)
 
     def step(self, rate: float) -> None:
         """Apply the gradients and forget them."""
@@ -74,14 +72,10 @@ class Optimizer:
             return
         gradients = [parameter.grad for parameter in learning]
         torch._foreach_add_(gradients, [p.detach() for p in learning], alpha=2 * self.config.l2)  # type: ignore[arg-type]
-        self._keep_frozen()
-
-    def _keep_frozen(self) -> None:
-        if self.embedding is None or self.embedding.frozen is None or self.embedding.sparse:
-            return
-        table = self.embedding.weight
-        if table.grad is not None:
-            table.grad.masked_fill_(self.embedding.frozen.unsqueeze(1), 0)
+        if self.embedding is not None and self.embedding.frozen is not None and not self.embedding.sparse:
+            gradient = self.embedding.weight.grad
+            if gradient is not None:
+                gradient.masked_fill_(self.embedding.frozen.unsqueeze(1), 0)
 
     def tensors(self) -> dict[str, Tensor]:
         """The moments, by names that a checkpoint can hold."""
@@ -94,7 +88,7 @@ class Optimizer:
         return {**dense, **{f"lazy.{key}": value for key, value in lazy.items()}}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Restore what `tensors` gave."""
         dense: dict[int, dict[str, Tensor]] = {}
         lazy: dict[str, Tensor] = {}
         for name, tensor in tensors.items():
@@ -110,10 +104,10 @@ class Optimizer:
 
 
 class LazyAdam:
-    """Adam that moves only the rows a sparse gradient names; the others keep still, their moments included.
+    """Adam that moves only the rows a sparse gradient names; other rows keep their values and their moments.
 
-    Where every row is touched, a step is that of `torch.optim.Adam`. (`torch.optim.SparseAdam` is not: it adds epsilon
-    before the correction of the first steps, which makes small gradients move less.)
+    Where every row is touched, a step is that of `torch.optim.Adam`. (A step of `torch.optim.SparseAdam` is not: it
+    adds epsilon before the correction of the first steps, which makes small gradients move less.)
 
     Args:
         table: (V, D).
@@ -126,7 +120,7 @@ class LazyAdam:
 
     @torch.no_grad()
     def step(self, rate: float, *, clip: float) -> None:
-        """Apply the gradient, each value of it cut at `clip`, and forget it."""
+        """Apply the gradient, its values clipped to `clip`, and forget it."""
         if self.table.grad is None:
             return
         gradient = self.table.grad.coalesce()  # one row for a word at several places
@@ -145,20 +139,20 @@ class LazyAdam:
         return {"mean": self.mean, "square": self.square, "steps": torch.tensor(self.steps)}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `tensors` gave."""
+        """Restore what `tensors` gave."""
         self.steps = int(tensors["steps"])
         self.mean.copy_(tensors["mean"])
         self.square.copy_(tensors["square"])
 
 
 def embedding_of(model: Classifier) -> Embedding | None:
-    """The table of word vectors; a model on a pre-trained encoder has none."""
+    """The table of word vectors; None for a model on a pre-trained encoder."""
     embedding: Embedding | None = model.levels[0].embedding  # type: ignore[assignment]
     return embedding
 
 
 def rate_scales(model: Classifier, config: TrainingConfig) -> dict[nn.Parameter, float]:
-    """What the learning rate is multiplied by for each parameter of a pre-trained encoder; 1 for all others."""
+    """Factors of the learning rate for the parameters of a pre-trained encoder; it is 1 for every other parameter."""
     encoder = model.levels[0].encoder
     if not isinstance(encoder, PretrainedEncoder):
         return {}
@@ -167,10 +161,23 @@ def rate_scales(model: Classifier, config: TrainingConfig) -> dict[nn.Parameter,
     return {parameter: last * config.layer_decay**below for below, layer in enumerate(layers) for parameter in layer}
 
 
-def _by_scale(
-    parameters: Iterable[nn.Parameter], scales: Mapping[nn.Parameter, float]
-) -> dict[float, list[nn.Parameter]]:
-    groups: dict[float, list[nn.Parameter]] = {}
-    for parameter in parameters:
-        groups.setdefault(scales.get(parameter, 1.0), []).append(parameter)
-    return groups
+def learning_rate(config: TrainingConfig, step: int, steps: int = 0) -> float:
+    """The rate of a step: it decays in stairs or falls in a straight line to a floor, after a rise if `warmup` is set.
+
+    Args:
+        config: the initial rate and how it changes.
+        step: from 0.
+        steps: of the whole training while its batches keep their size; warm-up and straight line depend on it.
+
+    >>> rates = [learning_rate(TrainingConfig(learning_rate=0.1, decay=0.5, decay_steps=2), step) for step in range(5)]
+    >>> rates
+    [0.1, 0.1, 0.05, 0.05, 0.025]
+    """
+    rise = config.warmup * steps
+    if step < rise:
+        return config.learning_rate * (step + 1) / (rise + 1)
+    if config.schedule == "linear":
+        factor = max(0.0, (steps - step) / max(steps - rise, 1))
+    else:
+        factor = config.decay ** (step // config.decay_steps)
+    return max(config.learning_rate * factor, min(config.lowest_rate, config.learning_rate))

@@ -5,12 +5,12 @@ import platform
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from routepool.errors import InputError
+from routepool.errors import InputError, InterruptedTrainingError
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4  # of malloc.h
 _NEVER = 2**31 - 1
@@ -19,7 +19,7 @@ _AFTERWARDS = ((_MMAP_MAX, 65_536), (_MMAP_THRESHOLD, 32 * 2**20), (_TRIM_THRESH
 
 
 def check_device(name: str) -> None:
-    """Refuse a device that torch cannot use here."""
+    """Raise InputError for a device that torch cannot use on this machine."""
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
@@ -27,9 +27,9 @@ def check_device(name: str) -> None:
 
 
 def seed_device(device: torch.device, number: int) -> None:
-    """Start the random numbers of the processor, and of another device that computes, from there.
+    """Seed the random numbers of the processor, and of the device if it is another.
 
-    `torch.manual_seed` gives the same numbers, but writes down a stack trace for every kind of device that is absent.
+    `torch.manual_seed` does the same, but records a stack trace for every kind of device that is absent.
 
     >>> seed_device(torch.device("cpu"), 7)
     >>> here = torch.rand(3)
@@ -42,18 +42,32 @@ def seed_device(device: torch.device, number: int) -> None:
         torch.manual_seed(number)
 
 
-def products_in(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """The products inside the model in full precision, or in bf16; weights, loss and optimiser stay full."""
-    return torch.autocast(device.type, torch.bfloat16) if precision == "bf16" else nullcontext()
+@contextmanager
+def caller_unchanged(threads: int | None = None) -> Iterator[None]:
+    """Around a training in a program: keep its random numbers and torch's threads; Ctrl-C is KeyboardInterrupt.
+
+    Args:
+        threads: of torch in the meantime; None for as many as before.
+    """
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads or before)
+        with torch.random.fork_rng(devices=[]):
+            yield
+    except InterruptedTrainingError as error:
+        # A search of scikit-learn takes any other error for a bad fit and goes on.
+        raise KeyboardInterrupt(str(error)) from error
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager
 def kept_buffers() -> Iterator[None]:
-    """Let freed memory stay with the process meanwhile; afterwards what is free goes back to the system.
+    """Keep freed memory in the process; on leaving, return it to the system.
 
-    A step takes and frees the same hundreds of megabytes as the one before. glibc hands large buffers back each time,
-    and the system clears every page of the next, which costs more the longer the texts are; the peak is somewhat higher
-    for it. With any other C library nothing is done.
+    A step takes and frees the same hundreds of megabytes as the one before. By default glibc returns large buffers each
+    time, and the system clears every page of the next, which costs more the longer the texts are. Keeping them makes
+    the peak of memory somewhat higher. With any other C library nothing is done.
     """
     library = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
     if library is None:
@@ -70,14 +84,14 @@ def kept_buffers() -> Iterator[None]:
 
 
 class StopRequest(threading.Event):
-    """An event that remembers the signal that set it."""
+    """An event with the number of the signal that set it."""
 
     number: int = signal.SIGINT
 
 
 @contextmanager
 def stop_requests() -> Iterator[StopRequest]:
-    """An event that Ctrl-C and SIGTERM set: the step under way is finished first. A second one ends at once."""
+    """An event that Ctrl-C and SIGTERM set, so that the step under way ends first; a second signal ends at once."""
     stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
         yield stop

@@ -1,7 +1,7 @@
 """Distillation: what trained models answer to texts, for a student to learn (Hinton, Vinyals and Dean, 2015).
 
-The answers are logits, not probabilities: a student of squared error on them learns how sure its teachers are, also of
-the labels they did not choose. Several teachers are averaged.
+The answers are logits, not probabilities: from their squared error a student learns how sure its teachers are, also of
+the labels that they did not choose. Several teachers are averaged.
 """
 
 # N texts  K classes
@@ -17,8 +17,8 @@ from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats32
 from routepool.errors import InputError
 from routepool.files.caching import default_folder, find, keep
 from routepool.files.disk import read_file
@@ -30,24 +30,22 @@ from routepool.training.fitting import labels_in_words
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4096  # texts whose answers are kept in one file: what an interruption costs at most
-_LAYOUT = "logits-2"  # to be counted up when the form of the files changes
+CHUNK = 4096  # texts whose answers are kept in one file: an interruption costs no more
+_LAYOUT = "logits-2"  # raise the number when the format of the files changes
 _MOST_MANIFEST, _MOST_CHUNK = 1_000_000, 2**32  # bytes
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Teacher:
     """A trained model whose answers are kept on disk.
 
-    A file of answers is named after the hash of the model and of the texts: the next student finds it again, as does
-    one that was interrupted, and it is never taken for the answers of another model or to other texts.
+    A file of answers is named after the hash of the model and of the texts. The next student finds it, as does one that
+    was interrupted, and it cannot be mistaken for the answers of another model or to other texts.
 
     Args:
         name: of its folder.
         saved: the model.
-        digest: tells it from every other.
+        digest: of all its files.
     """
 
     name: str
@@ -61,17 +59,17 @@ class Teacher:
         manifest = read_file(Path(folder) / MANIFEST, at_most=_MOST_MANIFEST)  # it holds the hashes of all files
         return cls(str(folder), saved, hashlib.sha256(manifest).hexdigest())
 
-    def answers(self, texts: Sequence[str], *, folder: Path | None = None) -> Iterator[Floats]:
+    def answers(self, texts: Sequence[str], *, folder: Path | None = None) -> Iterator[Floats32]:
         """The logits (K,) of each text, in the order of the model's labels.
 
         Args:
             texts: N of them.
-            folder: where answers are kept; else where parsed vectors are, see `routepool.files.caching`.
+            folder: where answers are kept; None for the folder of parsed vectors, see `routepool.files.caching`.
         """
         for start in range(0, len(texts), CHUNK):
             yield from self._cached(texts[start : start + CHUNK], folder or default_folder())
 
-    def _cached(self, texts: Sequence[str], folder: Path) -> Floats:
+    def _cached(self, texts: Sequence[str], folder: Path) -> Floats32:
         key = hashlib.sha256(json.dumps([self.digest, *texts]).encode()).hexdigest()
         file = find(folder / _LAYOUT, key)
         if file is not None:
@@ -84,14 +82,14 @@ class Teacher:
             logger.warning("%s: answers of the teacher are not kept (%s)", folder / _LAYOUT, error)
         return answers
 
-    def compute(self, texts: Sequence[str]) -> Floats:
-        """The same without a look at what is kept."""
+    def compute(self, texts: Sequence[str]) -> Floats32:
+        """The same, always computed."""
         encoded = self.saved.tokenizer.encode(texts, depth_of(self.saved.classifier))
         return logits_of(self.saved.classifier, encoded)
 
 
 def check_teachers(teachers: Sequence[Teacher], labels: Sequence[str], *, multi_label: bool = False) -> None:
-    """Refuse teachers that answer with other labels than the data have."""
+    """Raise InputError for a teacher whose labels are not those of the data."""
     for teacher in teachers:
         saved = teacher.saved
         if set(saved.labels) != set(labels) or saved.multi_label != multi_label:
@@ -108,12 +106,12 @@ def teacher_logits(
     *,
     multi_label: bool = False,
     folder: Path | None = None,
-    watch: Callable[[Iterable[Floats]], Iterable[Floats]] = iter,
-) -> Floats:
+    watch: Callable[[Iterable[Floats32]], Iterable[Floats32]] = iter,
+) -> Floats32:
     """What a student is to answer: the mean of its teachers' logits, (N, K) in the order of `labels`.
 
-    Of one label a text, only differences between logits mean anything, so each row is shifted to a mean of 0: what two
-    teachers mean by the same answer is then the same number, and a student need not learn a shift that says nothing.
+    With one label a text, only differences between logits have a meaning, so the logits of each text are shifted to a
+    mean of 0: equal answers of two teachers are then equal numbers, and a student need not learn a meaningless shift.
 
     Args:
         teachers: one at least, such as `Teacher.read("runs/large")`.
@@ -121,7 +119,7 @@ def teacher_logits(
         labels: of the student.
         multi_label: a text may have any number of labels.
         folder: where answers are kept, see `Teacher.answers`.
-        watch: is handed each teacher's answers as they come, and hands them on.
+        watch: takes each teacher's answers and yields them again, for a progress bar.
     """
     check_teachers(teachers, labels, multi_label=multi_label)
     total = np.zeros((len(texts), len(labels)))
@@ -131,5 +129,4 @@ def teacher_logits(
         if not np.isfinite(total).all():
             raise InputError(f"{teacher.name}: the teacher's answers are not finite numbers; take another teacher")
     mean = total / len(teachers)
-    centred: Floats = (mean if multi_label else mean - mean.mean(1, keepdims=True)).astype(np.float32)
-    return centred
+    return (mean if multi_label else mean - mean.mean(1, keepdims=True)).astype(np.float32)

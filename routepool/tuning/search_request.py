@@ -1,4 +1,4 @@
-"""What a search is asked for: how it is to go, and what each of its trials is. Imports nothing heavy."""
+"""The options of a search and of its trials. Imports nothing heavy: `routepool --help` reads it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from routepool.runs.request import AnyPath, Request, option
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest:
-    """How a search is to go."""
+    """How to search."""
 
     space: str | None = option(None, "Settings to search and their values; else the paper's grid.", metavar="FILE.toml")
     sampler: str = option("grid", "What to try next: all, what looks best so far, anything.", metavar="grid|tpe|random")
     prune: str = option("none", "When to give up a trial that is behind the others.", metavar="none|median|halving")
-    trials: int | None = option(None, "At most, those of earlier days included.", metavar="N", least=1)
+    trials: int | None = option(None, "At most, those before a resume included.", metavar="N", least=1)
     minutes: float | None = option(None, "Begin no trial that would not end by then.", metavar="M", least=0)
 
 
 @dataclass(frozen=True)
 class TrialRequest(Request):
-    """The run that every trial is, but for the settings that are searched: it scores no test set, it keeps no model."""
+    """The run that each trial is, apart from the searched settings; it scores no test set and keeps no model."""
 
     dev: AnyPath | None = option(None, "What is scored; else a part of DATA.", metavar="FILE")
     out: AnyPath | None = option(None, "The search's folder; else runs/tune-DATA-TIME.", metavar="STUDY")

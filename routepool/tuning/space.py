@@ -1,15 +1,22 @@
-"""What is searched: settings, and the values each may have."""
+"""What is searched: settings, the values each may have, and space.toml, which lists them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite, prod
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
 
 from routepool.errors import InputError, unknown
-from routepool.settings import PRESETS
+from routepool.model import Classifier
+from routepool.settings import PRESETS, Preset, assign
+from routepool.settings.choosing import Typed, value_of
+from routepool.settings.toml import read_toml, toml_value
 
 _MOST_VALUES, _MOST_STEPS = 1000, 100_000
+_CLASSES = ("aggregator", "encoder")  # these decide which other settings there are
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Choice:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.values)
 
     @property
@@ -49,7 +56,7 @@ class Choice:
         return Choice(tuple(change(value) for value in self.values))
 
     def to_plain(self) -> list[Any]:
-        """As it stands in a file."""
+        """The plain value of a file."""
         return list(self.values)
 
 
@@ -99,12 +106,13 @@ class Range:
         if self.step is None:
             raise InputError("a grid needs a list of values, or a range with a step; or search with --sampler tpe")
         number = int((self.high - self.low) / self.step + 1e-9) + 1
-        # Rounded, for 0.1 + 0.2 is a setting that nobody asked for.
-        return tuple(_rounded(self.low + place * self.step) for place in range(number))
+        values = (self.low + place * self.step for place in range(number))
+        # Rounded: nobody asks for the setting 0.1 + 0.2 = 0.30000000000000004.
+        return tuple(value if isinstance(value, int) else float(f"{value:.12g}") for value in values)
 
     @property
     def size(self) -> int | None:
-        """How many values there are; None for no end of them."""
+        """The number of values; None if there is no end of them."""
         if self.step is None:
             return int(self.high) - int(self.low) + 1 if self.is_whole else None
         return len(self.values)
@@ -121,7 +129,7 @@ class Range:
         return Range(low, change(self.high), step, self.log)
 
     def to_plain(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """The plain value of a file."""
         step = {} if self.step is None else {"step": self.step}
         return {"low": self.low, "high": self.high, **step, **({"log": True} if self.log else {})}
 
@@ -148,7 +156,7 @@ def read_domain(plain: Any) -> Choice | Range:
 
 
 def number_of_points(space: Space) -> int | None:
-    """How many different settings there are; None for no end of them.
+    """The number of different settings; None if there is no end of them.
 
     >>> number_of_points({"capsules": Range(1, 5), "dropout": Choice((0.2, 0.5))})
     10
@@ -158,7 +166,7 @@ def number_of_points(space: Space) -> int | None:
 
 
 def paper_space() -> dict[str, Choice | Range]:
-    """The values that table 2 of the paper has for its five sets: what its grid search is known to have found.
+    """The values of table 2 of the paper, those that its grid search found for its five sets.
 
     >>> paper_space()["learning_rate"]
     Choice(values=(0.0001, 0.0002, 0.0003))
@@ -172,14 +180,72 @@ def paper_space() -> dict[str, Choice | Range]:
     return {name: Choice(tuple(sorted(values))) for name, values in columns.items()}
 
 
+class SpaceFile(NamedTuple):
+    """What space.toml holds."""
+
+    source: str  # the file, for messages
+    base: str  # name or file of a preset
+    space: Space
+
+
+PAPER = SpaceFile("the paper's grid", "paper", paper_space())
+
+
+def read_space(path: Path) -> SpaceFile:
+    """Read space.toml; `fit_to`, which knows the preset, checks names and values of settings."""
+    base, values = read_toml(path, "wanted lines such as learning_rate = [1e-4, 1e-3]")
+    space = {}
+    for name, plain in values.items():
+        with named(f"{path}: {name}"):
+            space[name] = read_domain(plain)
+    return SpaceFile(str(path), base, space)
+
+
+def refuse_fixed(searched: SpaceFile, fixed: Iterable[str]) -> None:
+    """Raise InputError for a setting that is both searched and set."""
+    for name in fixed:
+        if name in searched.space:
+            raise InputError(f"{searched.source}: {name} is searched and set on the command line too; drop one of them")
+
+
+def fit_to(searched: SpaceFile, base: Preset) -> Space:
+    """The space with its values as `--set` reads them; each is tried on the preset, with the errors of `--set`."""
+    first = {name: domain.samples[0] for name, domain in searched.space.items()}
+    parts = {name: value for name, value in first.items() if name in _CLASSES}
+    fitted: dict[str, Choice | Range] = {}
+    # The other settings first, so that a wrong one is not blamed on the class it belongs to.
+    for name in sorted(searched.space, key=lambda name: name in _CLASSES):
+        others = first if name in _CLASSES else parts
+        fitted[name] = _fit_domain(searched, name, others, base)
+    return {name: fitted[name] for name in searched.space}
+
+
+def _fit_domain(searched: SpaceFile, name: str, others: Mapping[str, Any], base: Preset) -> Choice | Range:
+    domain = searched.space[name]
+
+    def fit(value: Any) -> Any:
+        fitted = _fit(name, value, others, base)
+        if isinstance(domain, Range) and not isinstance(fitted, int | float):
+            raise InputError("a range is for numbers; give a list of values")
+        return fitted
+
+    with named(f"{searched.source}: {name}"):
+        return domain.map(fit)
+
+
+def _fit(name: str, value: Any, others: Mapping[str, Any], base: Preset) -> Any:
+    typed = {key: Typed(toml_value(plain)) for key, plain in {**others, name: value}.items()}
+    preset = assign(base, typed)
+    if not preset.model.is_pretrained:
+        with torch.device("meta"):  # checks every option, computes nothing
+            Classifier.build(preset.model, vocabulary_size=2, classes=2)
+    return value_of(preset, name)
+
+
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """An error in it names the file or the setting it is about."""
+    """Put the file or the setting before the message of an InputError."""
     try:
         yield
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-
-
-def _rounded(value: float) -> float:
-    return value if isinstance(value, int) else float(f"{value:.12g}")

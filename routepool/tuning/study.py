@@ -22,7 +22,7 @@ class Study:
     Args:
         base: data, vectors, and the settings that are not searched.
         plan: the settings that are.
-        trials: how many there are to be; None for no such end.
+        trials: at most; None for no limit.
     """
 
     base: RunRecord
@@ -30,7 +30,7 @@ class Study:
     trials: int | None = None
 
     def write(self, folder: Path) -> None:
-        """Put the record into its folder; study.json, last, makes it a study."""
+        """Write the records into the folder; study.json, the last one, makes it a study."""
         self.base.write(folder, BASE_FILE)
         values = {
             "format_version": FORMAT_VERSION,
@@ -49,14 +49,13 @@ class Study:
         base = RunRecord.read(folder, BASE_FILE)
         try:
             space = {name: read_domain(plain) for name, plain in values["space"].items()}
-            return cls(
-                base, Plan(space, values["sampler"], values["prune"], base.preset.training.seed), values["trials"]
-            )
+            plan = Plan(space, values["sampler"], values["prune"], base.preset.training.seed)
+            return cls(base, plan, values["trials"])
         except (TypeError, KeyError, AttributeError, InputError) as error:
             raise InputError(f"{path}: it is damaged ({error!s:.200}); begin a new search") from error
 
     def continued(self, asked: Self, folder: Path) -> Self:
-        """This study, asked for again by the same command; another one is refused."""
+        """This study after the same command came again; raises InputError for the command of another study."""
         for what, ours, theirs in (
             ("data", self.base.data, asked.base.data),
             ("content of files", self.base.files, asked.base.files),

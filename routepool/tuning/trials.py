@@ -1,4 +1,4 @@
-"""What a search is made of: its plan, its trials, and the tables of those who choose and draw them."""
+"""What a search is made of: its plan, its trials, and the registries of what chooses and draws them."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ PRUNERS = ("none", "median", "halving")
 
 
 class HopelessError(RoutepoolError):
-    """A trial that is so far behind the others that it is not worth its time."""
+    """A trial is so far behind the others that it is pruned."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Plan:
 
     Args:
         space: the settings and their values.
-        sampler: who chooses what to try next, a name of `SEARCHES`.
-        prune: when a trial is given up, one of `PRUNERS`.
+        sampler: what chooses the next settings, a name in `SEARCHES`.
+        prune: when a trial is given up, a name in `PRUNERS`.
         seed: of the choices.
     """
 
@@ -52,10 +52,10 @@ class Outcome:
 
     Args:
         state: finished, pruned or failed.
-        score: the best on dev; None if there is none.
-        epochs: that were learned.
-        seconds: that it took.
-        why: it failed, or which trial it repeats.
+        score: the best on dev; None for a failed trial.
+        epochs: learned.
+        seconds: it took.
+        why: the error of a failed trial, or the trial that it repeats.
     """
 
     state: str
@@ -80,10 +80,10 @@ class Attempt(Protocol):
     settings: Mapping[str, Any]
 
     def report(self, epoch: int, score: float) -> bool:
-        """Tell the dev score of an epoch, counted from 1; True if the trial should be given up."""
+        """Report the dev score of an epoch, counted from 1; True if the trial should be given up."""
 
     def end(self, outcome: Outcome) -> None:
-        """Record how it ended; from then on it is never lost."""
+        """Keep the outcome for good."""
 
 
 class Search(ABC):
@@ -91,11 +91,11 @@ class Search(ABC):
 
     @abstractmethod
     def trials(self) -> list[Trial]:
-        """All of them, in the order they were begun."""
+        """All trials, in the order they began."""
 
     @abstractmethod
     def begin(self) -> Attempt:
-        """The next trial: first one that was begun and never ended. A grid has a next one until all were tried."""
+        """The next trial: first one that began and never ended. A grid has a next one until all were tried."""
 
 
 # Name -> the search of a plan, kept in a file.
@@ -122,13 +122,8 @@ def best_of(trials: Sequence[Trial]) -> Trial | None:
 
 def ranked(trials: Sequence[Trial]) -> list[Trial]:
     """Best first; then the pruned ones, then those without a score."""
-    states = (FINISHED, PRUNED)
-
-    def rank(trial: Trial) -> tuple[int, float, int]:
-        place = states.index(trial.state) if trial.state in states else len(states)
-        return place, -(trial.score or 0.0), trial.number
-
-    return sorted(trials, key=rank)
+    places = {FINISHED: 0, PRUNED: 1}
+    return sorted(trials, key=lambda trial: (places.get(trial.state, 2), -(trial.score or 0.0), trial.number))
 
 
 def shown(value: Any) -> str:

@@ -11,8 +11,9 @@ import pytest
 from support import tiny_encoder
 from support.cli_runs import TINY, call, refused, sentences, succeed, train_tiny, write_csv
 
+from routepool.arrays import Floats32
 from routepool.cli.progress import TrainingScreen
-from routepool.training import StepReport, Teacher, teaching
+from routepool.training import StepReport, Teacher
 
 GUIDE = Path(__file__).parents[2] / "docs" / "distill.md"
 
@@ -70,7 +71,7 @@ def test_dev_and_test_texts_are_kept_out(teacher: Path, data: Path, tmp_path: Pa
     told = succeed(
         "distill", teacher, data, "--dev", dev, "--test", test, "--unlabelled", more, "--out", tmp_path / "run", *TINY
     ).out
-    assert f"{more}: 1 new texts without labels" in told
+    assert f"{more}: 1 new text without labels" in told
 
 
 def test_several_teachers_and_no_other_texts(teacher: Path, data: Path, tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_the_next_student_finds_the_answers(
     distil = ("distill", teacher, data, "--unlabelled", unlabelled, *TINY)
     succeed(*distil, "--out", tmp_path / "first")
 
-    def refuse(self: Teacher, texts: object) -> teaching.Floats:
+    def refuse(self: Teacher, texts: object) -> Floats32:
         raise AssertionError
 
     with monkeypatch.context() as patch:

@@ -19,8 +19,7 @@ from routepool.cli import screen
 from routepool.persistence import load_model
 from routepool.settings import Changes
 from routepool.training import DivergedError, EpochReport, fit
-from routepool.tuning.exploring import ended_trials
-from routepool.tuning.searching import TrialHook
+from routepool.tuning.search import TrialHook, ended_trials
 from routepool.tuning.study import Study
 from routepool.tuning.trials import FAILED, FINISHED, PRUNED, SEARCHES, Trial
 
@@ -82,7 +81,7 @@ def test_pictures_are_in_the_folder(name: str, whole: Path) -> None:
 
 def test_the_table_is_best_first_and_the_best_is_marked(whole: Path) -> None:
     told = succeed("tune", "--resume", whole).out.splitlines()
-    assert "search: " + str(whole) + ", 4 trials have ended before" in told
+    assert "search: " + str(whole) + ", 4 trials ended before" in told
     assert "the search has ended: everything has been tried" in told
     head = next(place for place, line in enumerate(told) if line.split()[:2] == ["trial", "learning_rate"])
     rows = [line.split() for line in told[head + 1 : head + 5]]
@@ -214,7 +213,7 @@ def test_a_trial_that_fails_is_told_and_the_search_goes_on(
             raise DivergedError("the loss is nan in epoch 1")
         return fit(task, preset, **options)
 
-    monkeypatch.setattr("routepool.tuning.searching.fit", diverge)
+    monkeypatch.setattr("routepool.tuning.search.fit", diverge)
     # Word vectors under l2 need sparse=false, which training says.
     space = write_space(tmp_path, "learning_rate = [0.02, 0.5]\nl2_on_embeddings = [true, false]\n")
     told = succeed("tune", data, "--space", space, "--out", tmp_path / "study", *SMALL).out

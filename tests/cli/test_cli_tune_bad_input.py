@@ -6,8 +6,7 @@ import pytest
 from support.cli_runs import call, refused, run_process, sentences, write_csv, write_space
 
 from routepool.settings import default_preset
-from routepool.tuning.space import number_of_points
-from routepool.tuning.space_file import fit_to, read_space
+from routepool.tuning.space import fit_to, number_of_points, read_space
 
 DATA_OPTIONS = ["--vectors", "none", "--threads", "1"]
 

@@ -93,7 +93,7 @@ def test_no_calibration_error_is_told_of_few_texts() -> None:
     few = evaluate(truth[1:], shares[1:], LABELS)
     assert few.calibration_error is None
     assert few.brier is not None
-    assert "calibration error not told of fewer than 100 texts, Brier score" in summary(few)
+    assert "no calibration error of fewer than 100 texts, Brier score" in summary(few)
 
 
 def test_scores_can_be_written_as_json() -> None:

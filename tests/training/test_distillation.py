@@ -11,6 +11,7 @@ import torch
 from support import planted
 from support.planted import Failing
 
+from routepool.arrays import Floats32
 from routepool.datasets import Example
 from routepool.errors import InputError
 from routepool.persistence import SavedModel, latest_checkpoint, save_model
@@ -35,7 +36,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[int] = []
     compute = Teacher.compute
 
-    def watch(self: Teacher, texts: Sequence[str]) -> teaching.Floats:
+    def watch(self: Teacher, texts: Sequence[str]) -> Floats32:
         calls.append(len(texts))
         return compute(self, texts)
 

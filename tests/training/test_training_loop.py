@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from support import planted
 
-from routepool.batching import Batch
+from routepool.arrays import Floats32
+from routepool.batching import Batch, Schedule
 from routepool.errors import InputError
 from routepool.persistence import latest_checkpoint, load_model, save_model
 from routepool.settings import TrainingConfig
@@ -38,7 +39,7 @@ class Scripted(Objective):
 
     scores: Iterator[float] = field(kw_only=True)
 
-    def score(self, logits: NDArray[np.float32], targets: NDArray[np.int64]) -> float:
+    def score(self, logits: Floats32, targets: NDArray[np.int64]) -> float:
         return next(self.scores)
 
 
@@ -107,8 +108,9 @@ def test_the_batch_is_halved_and_the_window_doubled_after_an_epoch_without_a_bet
 
 def test_progress_is_the_same_after_a_round_through_json() -> None:
     config = TrainingConfig()
-    progress = Progress.start(config).after_step().after_epoch(0.1, config, 9000).after_epoch(0.05, config, 9000)
-    assert Progress.from_dict(json.loads(json.dumps(progress.to_dict()))) == progress
+    start = Progress(Schedule(config.batch_size, config.window), index=1, step=1)
+    progress = start.after_epoch(0.1, config, 9000).after_epoch(0.05, config, 9000)
+    assert Progress.from_dict(json.loads(json.dumps(asdict(progress)))) == progress
     assert (progress.schedule.batch_size, progress.schedule.window, progress.stale) == (32, 9000, 1)
 
 
@@ -165,7 +167,7 @@ class Diverging(Hook):
 def test_fit_hands_over_the_last_good_model_so_that_it_can_be_saved(tmp_path: Path) -> None:
     whole = planted.train(planted.tiny(epochs=2))
     with pytest.raises(DivergedError) as caught:
-        planted.train(planted.tiny(epochs=5), hooks=[Diverging(1)], columns={"text": "review"})
+        planted.train(planted.tiny(epochs=5), hooks=[Diverging(1)])
     fitted = caught.value.fitted
     assert fitted.progress.best_epoch == whole.progress.best_epoch
     assert planted.identical(fitted, whole)

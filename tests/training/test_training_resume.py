@@ -160,5 +160,5 @@ def test_without_a_run_a_signal_still_stops() -> None:
         def on_step(self, report: StepReport) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(InterruptedTrainingError, match=r"after 1 steps$"):
+    with pytest.raises(InterruptedTrainingError, match=r"after 1 step$"):
         planted.train(hooks=[Stopping()])

@@ -10,7 +10,7 @@ import optuna
 import pytest
 
 from routepool.errors import InputError
-from routepool.tuning.exploring import Budget, ended_trials, explore
+from routepool.tuning.search import Budget, ended_trials, explore
 from routepool.tuning.space import Choice, Range, Space
 from routepool.tuning.trials import (
     DRAWINGS,

@@ -1,56 +1,50 @@
-"""A search from its request to its best settings: settle and check it, train trial after trial, keep what is best."""
+"""A search from its request to its best settings: settle and check it, train trial after trial, keep the best."""
 
 import io
+import json
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import torch
 
-from routepool.errors import InputError, MissingPackageError
+from routepool.errors import InputError, InterruptedTrainingError, MissingPackageError
 from routepool.files.disk import foreign, replace_file
 from routepool.files.locks import sole_process
-from routepool.runs.preparing import asked_settings, prepare, source_of
-from routepool.runs.record import check_record, note_other_versions, refuse_changed
+from routepool.printable import plural
+from routepool.runs.record import RunRecord, check_record, check_resumable, refuse_changed
 from routepool.runs.reporter import Reporter
+from routepool.runs.run import asked_settings, prepare, source_of
 from routepool.runs.sets import Sets, read_sets
 from routepool.settings import assign, to_toml
-from routepool.training import (
-    DivergedError,
-    EpochReport,
-    Hook,
-    InterruptedTrainingError,
-    StartReport,
-    Task,
-    check_device,
-    fit,
-)
-from routepool.tuning.exploring import Budget, ended_trials, explore
+from routepool.training import DivergedError, EpochReport, Hook, StartReport, Task, fit
 from routepool.tuning.search_request import SearchRequest, TrialRequest
-from routepool.tuning.space import named
-from routepool.tuning.space_file import PAPER, fit_to, read_space, refuse_fixed
+from routepool.tuning.space import PAPER, Space, fit_to, named, number_of_points, read_space, refuse_fixed
 from routepool.tuning.study import BASE_FILE, BEST_FILE, STUDY_FILE, TRIALS_FILE, Study
 from routepool.tuning.trials import (
     DRAWINGS,
     FAILED,
     FINISHED,
     PRUNED,
+    RUNNING,
     SEARCHES,
     Attempt,
     HopelessError,
     Outcome,
     Plan,
+    Search,
     Trial,
     best_of,
 )
 
 
 class TrialWatcher(AbstractContextManager["TrialWatcher"], Protocol):
-    """Sees the trials as they go, in a context; made of the score's name, the searched settings and earlier trials."""
+    """Shows the trials as they go; a context, made of the name of the score, the searched settings, earlier trials."""
 
     def under_way(self, attempt: Attempt, epochs: int = 0, score: float | None = None) -> None:
         """A trial has begun, or an epoch of it was scored."""
@@ -59,16 +53,16 @@ class TrialWatcher(AbstractContextManager["TrialWatcher"], Protocol):
         """The trial under way is over."""
 
     def show(self) -> None:
-        """All of them, at the end."""
+        """Show all trials, at the end."""
 
 
 Watch = Callable[[str, Sequence[str], Sequence[Trial]], TrialWatcher]
 
 
 def start_search(request: TrialRequest, search: SearchRequest, reporter: Reporter, watch: Watch) -> None:
-    """Search, or go on with the same search in the same folder."""
+    """Begin a search, or go on with the same search in the same folder."""
     searched = read_space(Path(search.space)) if search.space else PAPER
-    SEARCHES[search.sampler]  # one whose package is missing is said now
+    SEARCHES[search.sampler]  # a missing package is an error now, not after the data are read
     refuse_fixed(searched, asked_settings(request))
     out = request.out or f"runs/tune-{source_of(request).title}-{time.strftime('%Y%m%d-%H%M%S')}"
     request = replace(request, preset=request.preset or searched.base, out=out)
@@ -89,13 +83,11 @@ def start_search(request: TrialRequest, search: SearchRequest, reporter: Reporte
 
 
 def resume_search(folder: Path, search: SearchRequest, reporter: Reporter, watch: Watch) -> None:
-    """Go on with a search that was stopped, or to new numbers of trials and minutes."""
+    """Resume a search that was stopped, or extend one by new numbers of trials and minutes."""
     study = Study.read(folder)
     study = replace(study, trials=search.trials or study.trials)
     _refuse_endless(study, search.minutes)
-    refuse_changed(study.base.files)
-    note_other_versions(study.base, reporter)
-    check_device(study.base.device)
+    check_resumable(study.base, reporter)
     _search(folder, study, read_sets(study.base.data, reporter), search.minutes, reporter, watch)
 
 
@@ -110,20 +102,23 @@ def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, repor
         study.write(folder)
         search = SEARCHES[study.plan.sampler](study.plan, folder / TRIALS_FILE)
         before = ended_trials(search)
-        reporter.say(f"search: {folder}" + (f", {len(before)} trials have ended before" if before else ""))
+        reporter.say(f"search: {folder}" + (f", {plural(len(before), 'trial')} ended before" if before else ""))
         score = "micro F1" if sets.train.multi_label else "accuracy"
         watcher = watch(score, list(study.plan.space), before)
-        trainer = _Trainer(study, sets, watcher)
+        train, base = sets.train, study.base
+        task = Task(train.examples, sets.dev.examples, train.labels, train.multi_label, base.vectors)
+        torch.set_num_threads(base.threads)
         budget = Budget(study.trials, None if minutes is None else 60 * minutes)
 
         def ended(attempt: Attempt, outcome: Outcome) -> None:
             watcher.ended(attempt, outcome)
             _keep_best(folder, study, ended_trials(search), score)
 
-        _keep_best(folder, study, before, score)  # the process may have been killed before it did
+        _keep_best(folder, study, before, score)  # the process may have been killed before it did so
         try:
             with watcher:
-                why = explore(study.plan.space, search, trainer.train, budget, ended=ended)
+                attempt = partial(_attempt, base=base, task=task, watcher=watcher)
+                why = explore(study.plan.space, search, attempt, budget, ended=ended)
         except (KeyboardInterrupt, InterruptedTrainingError) as error:
             raise InterruptedTrainingError(
                 f"stopped; every trial that ended is kept. Go on with: routepool tune --resume {folder}",
@@ -134,35 +129,24 @@ def _search(folder: Path, study: Study, sets: Sets, minutes: float | None, repor
         _conclude(folder, study, ended_trials(search), score, reporter)
 
 
-class _Trainer:
-    """Trains the trials of a study as `routepool train` would train them."""
-
-    def __init__(self, study: Study, sets: Sets, watcher: TrialWatcher) -> None:
-        self.base, self.watcher = study.base, watcher
-        train = sets.train
-        self.task = Task(train.examples, sets.dev.examples, train.labels, train.multi_label, self.base.vectors)
-        torch.set_num_threads(self.base.threads)
-
-    def train(self, attempt: Attempt) -> Outcome:
-        """Train with the settings of a trial; one that diverges or cannot be built has failed, and that is all."""
-        watching, start = TrialHook(attempt, self.watcher), time.perf_counter()
-        why = ""
-        try:
-            fit(self.task, assign(self.base.preset, attempt.settings), hooks=[watching], device=self.base.device)
-            state = FINISHED
-        except HopelessError:
-            state = PRUNED
-        except DivergedError as error:
-            state, why = FAILED, str(error)
-        except InputError as error:
-            refuse_changed(self.base.files)  # then it is not the trial that has failed
-            state, why = FAILED, str(error)
-        score = watching.best if state != FAILED else None
-        return Outcome(state=state, score=score, epochs=watching.epochs, seconds=time.perf_counter() - start, why=why)
+def _attempt(attempt: Attempt, *, base: RunRecord, task: Task, watcher: TrialWatcher) -> Outcome:
+    """Train as `routepool train` does; a trial that diverges or cannot be built has failed."""
+    watching, start, state, why = TrialHook(attempt, watcher), time.perf_counter(), FINISHED, ""
+    try:
+        fit(task, assign(base.preset, attempt.settings), hooks=[watching], device=base.device)
+    except HopelessError:
+        state = PRUNED
+    except DivergedError as error:
+        state, why = FAILED, str(error)
+    except InputError as error:
+        refuse_changed(base.files)  # if a file has changed, it is not the trial that has failed
+        state, why = FAILED, str(error)
+    score = watching.best if state != FAILED else None
+    return Outcome(state=state, score=score, epochs=watching.epochs, seconds=time.perf_counter() - start, why=why)
 
 
 class TrialHook(Hook):
-    """Passes the dev score of each epoch on, and ends a trial that is given up."""
+    """Reports the dev score of each epoch, and ends a trial that is to be pruned."""
 
     def __init__(self, attempt: Attempt, watcher: TrialWatcher) -> None:
         self.attempt, self._watcher = attempt, watcher
@@ -189,9 +173,7 @@ def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str, r
     """Draw what was found and say what to do next."""
     best = best_of(trials)
     if best is None:
-        raise InputError(
-            f"{folder}: no trial was finished, so there are no best settings; give it more time or other values"
-        )
+        raise InputError(f"{folder}: no trial was finished, so none is the best; give more time or other values")
     try:
         for name in DRAWINGS.names():
             picture = io.BytesIO()
@@ -203,3 +185,72 @@ def _conclude(folder: Path, study: Study, trials: Sequence[Trial], score: str, r
     data = study.base.data
     reporter.say(f"best: trial {best.number}, dev {score} {best.score:.4f}. Next, with the same options for the data:")
     reporter.say(f"  routepool train {data.data} --preset {folder / BEST_FILE}")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends before everything has been tried.
+
+    Args:
+        trials: at most, those before a resume included.
+        seconds: at most, from now on; no trial begins that would not end in time.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    def objection(self, trials: Sequence[Trial], elapsed: float) -> str:
+        """Why no further trial may begin; empty if one may.
+
+        >>> Budget(seconds=60).objection([Trial(number=0, settings={}, state="finished", seconds=40.0)], elapsed=40.0)
+        'a further trial would not end in time'
+        """
+        if self.trials is not None and len(trials) >= self.trials:
+            return "as many trials as were asked for have ended"
+        longest = max((trial.seconds for trial in trials), default=0.0)
+        if self.seconds is not None and elapsed + longest > self.seconds:
+            return "a further trial would not end in time"
+        return ""
+
+
+def explore(
+    space: Space,
+    search: Search,
+    attempt: Callable[[Attempt], Outcome],
+    budget: Budget,
+    *,
+    ended: Callable[[Attempt, Outcome], None] = lambda attempt, outcome: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
+    """Try one set of settings after another; returns why the search ended.
+
+    Args:
+        space: what can be tried.
+        search: chooses the settings of each trial and keeps its outcome.
+        attempt: trains with them; an error it raises ends the search, and a resumed search begins the trial again.
+        budget: when to end.
+        ended: called after each trial, once its outcome is kept.
+        clock: in seconds.
+    """
+    start, everything = clock(), number_of_points(space)
+    while not (objection := budget.objection(trials := ended_trials(search), clock() - start)):
+        if len({json.dumps(trial.settings) for trial in trials}) == everything:
+            return "everything has been tried"
+        begun = search.begin()
+        outcome = _known(begun, trials) or attempt(begun)
+        begun.end(outcome)
+        ended(begun, outcome)
+    return objection
+
+
+def ended_trials(search: Search) -> list[Trial]:
+    """Every trial but the one under way."""
+    return [trial for trial in search.trials() if trial.state != RUNNING]
+
+
+def _known(begun: Attempt, trials: Sequence[Trial]) -> Outcome | None:
+    """The outcome of an earlier trial of the same settings: with one seed, training is a function of them."""
+    for trial in trials:
+        if trial.settings == begun.settings:
+            return Outcome(state=trial.state, score=trial.score, epochs=trial.epochs, why=f"as trial {trial.number}")
+    return None
