@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from routepool import StandardRouting
 from routepool.datasets import load_named
-from routepool.layers.aggregation.algorithm import LinearMessages
+from routepool.layers.aggregation.routing import LinearMessages
 from routepool.scoring.torch_backend import traces
 from routepool.settings import ModelConfig, Preset, TextConfig, TrainingConfig, change
 from routepool.training import EpochReport, Hook, StepReport, Task, fit

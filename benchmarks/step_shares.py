@@ -21,7 +21,7 @@ CLOCKED = {
         "routepool.layers.aggregation.routing.StandardRouting.forward",
         "routepool.layers.aggregation.gradient.LinearRoutingGradient.backward",
     ),
-    "word vectors": ("routepool.layers.embedding.Embedding.forward",),
+    "word vectors": ("routepool.layers.blocks.Embedding.forward",),
     "optimiser": ("routepool.training.optimizer.Optimizer.step",),
 }
 PROFILED = {"LSTM": ("aten::lstm", "MkldnnRnnLayerBackward0"), "word vectors": ("EmbeddingBackward0",)}

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from plain_model import PlainModel, train
 from step_shares import PARTS, shares
 
+from routepool.arrays import Integers
 from routepool.batching import Batch, SlidingBucket, length_of
 from routepool.datasets import Dataset, load_named
 from routepool.layers import StandardRouting
@@ -52,7 +53,7 @@ class Race:
     def examples(self) -> Examples:
         return Examples(self.encoded, self.targets)
 
-    def batches(self, seed: int, *, shuffled: bool = False) -> list[NDArray[np.int64]]:
+    def batches(self, seed: int, *, shuffled: bool = False) -> list[Integers]:
         """The rows of a round's batches: those of our trainer, or plain shuffling."""
         size, depth = self.training.batch_size, self.model.depth
         if shuffled:

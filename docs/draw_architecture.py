@@ -13,10 +13,10 @@ FLOW = (
     ("text", "a string", "datasets"),
     ("sentences", "where they end", "text"),
     ("tokens", "ids and their places", "text"),
-    ("vectors", "a row of a table each", "layers/embedding"),
+    ("vectors", "a row of a table each", "layers/blocks"),
     ("encoding", "vectors in context", "layers/encoders"),
     ("aggregation", "one vector, and who went where", "layers/aggregation"),
-    ("prediction", "logits, probabilities, labels", "layers/head, scoring"),
+    ("prediction", "logits, probabilities, labels", "layers/blocks, scoring"),
 )
 PAPER, INK, QUIET, LINE = "#ffffff", "#26282e", "#6f7480", "#d5d7de"
 PURPLE, BLUE, ORANGE = "#6b4fd0", "#2f7bd8", "#e0762b"

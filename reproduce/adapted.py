@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.layers import Round, StandardRouting, register_aggregator
-from routepool.layers.aggregation.algorithm import Messages, capsules_of, norm_of
+from routepool.layers.aggregation.routing import Messages, capsules_of, norm_of
 from routepool.layers.contract import masked_softmax
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.layers import Aggregator, MaxPooling, MeanPooling, Parts, register_aggregator, squash
-from routepool.layers.aggregation.algorithm import LinearMessages
+from routepool.layers.aggregation.routing import LinearMessages
 from routepool.layers.contract import masked_softmax
 
 

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-_LISTED, _COMPARED = 100, 200  # names shown in a message, and looked at for the nearest one
+_LISTED, _COMPARED = 100, 200  # names shown in a message, and compared to find the nearest one
 _LONGEST = 80  # characters of a name there
 
 
@@ -21,11 +21,11 @@ class UnknownNameError(InputError):
 
 
 class NotFiniteError(RoutepoolError, ArithmeticError):
-    """What a model computes of a text is no finite number.
+    """What a model computes of a text is not a finite number.
 
     Args:
-        place: of the text among those that were asked of.
-        where: the text as its user knows it, if not by its place.
+        place: of the text among those given.
+        where: another name of the text, such as its row in a file.
     """
 
     def __init__(self, place: int, where: str | None = None) -> None:
@@ -67,7 +67,7 @@ def unknown(kind: str, name: str, known: Sequence[str]) -> UnknownNameError:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a message, which stays readable whatever a file calls its columns, and however many it has.
+    """Names for a message, shortened if there are many or if they are long.
 
     >>> listed(["text", "label"]), listed([str(number) for number in range(1000)])[-21:]
     ('text, label', '98, 99 and 900 others')

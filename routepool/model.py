@@ -9,23 +9,23 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from routepool.arrays import Integers
 from routepool.errors import InputError, unknown
+from routepool.layers.blocks import Dropout, Embedding, LockedDropout
 from routepool.layers.contract import Aggregator, Encoder, Head, plain_values
-from routepool.layers.dropout import Dropout, LockedDropout
-from routepool.layers.embedding import Embedding
 from routepool.layers.encoders import PretrainedEncoder
+from routepool.printable import plural
 from routepool.registry import Registry
 from routepool.settings import AGGREGATORS, ENCODERS, HEADS, PRETRAINED, ModelConfig
 
 Part = TypeVar("Part", bound=nn.Module)
 ABOVE_PRETRAINED = "bilstm"  # sentences, unless `upper_encoder` says otherwise
 HEAD = "mlp"  # of every model that settings build
-# A pass through an encoder costs about as much as this many tokens, however few it reads (benchmarks/encoder.py): a
-# group must save more padding than that to be worth a pass of its own.
+# A pass through an encoder costs about as much as this many tokens, however few it reads (benchmarks/encoder.py), so a
+# group of its own must save more padding than that.
 PASS_COST = 96
 
 
@@ -89,7 +89,7 @@ class Level(nn.Module):
             mask: (..., T) bool, True at real tokens.
             grouped: drop empty rows and compute rows of near-equal length together; the dense path, which a
                 compiled graph and `torch.func` always take, gives the same numbers.
-            keep_states: give back what the aggregator read.
+            keep_states: return what the aggregator read, too.
         """
         rows, real = inputs.flatten(0, mask.ndim - 2), mask.flatten(0, -2)
         if grouped and plain_values() and not real.all() and real.any():
@@ -103,7 +103,7 @@ class Level(nn.Module):
         )
 
     def _encode(self, rows: Tensor, mask: Tensor) -> Tensor:
-        if isinstance(self.encoder, PretrainedEncoder):  # ids cannot be dropped out: what the new layers read is
+        if isinstance(self.encoder, PretrainedEncoder):  # ids cannot be dropped; its states, which new layers read, can
             states: Tensor = self.before_encoder(self.encoder(rows, mask))
             return states
         states = rows if self.embedding is None else self.embedding(rows)
@@ -115,7 +115,7 @@ class Level(nn.Module):
         return Reading(self.after_aggregator(vectors), weights, states if keep_states else None)
 
     def _read_grouped(self, rows: Tensor, mask: Tensor, *, keep_states: bool) -> Reading:
-        """In groups for the aggregator, each in smaller groups for the encoder, which asks more of a token."""
+        """In groups for the aggregator, each in smaller groups for the encoder, to which a token costs more."""
         groups, tokens = group_rows(mask, self.aggregator.pass_cost), mask.shape[1]
         read = [self._read_group(rows[some, :cut], mask[some, :cut], keep_states=keep_states) for some, cut in groups]
         order = torch.cat([group.rows for group in groups])
@@ -189,12 +189,12 @@ class Classifier(nn.Module):
         return self.upwards(0, ids, mask, grouped=grouped)
 
     def upwards(self, place: int, inputs: Tensor, mask: Tensor, *, grouped: bool = True) -> Trace:
-        """What the levels from `place` on, and the head, make of what the one below made.
+        """The levels from `place` on, and the head, on what the level below made.
 
         Args:
             place: of the first level that reads, 0 for the words.
-            inputs: (B, ..., T) ids or (B, ..., T, D) vectors; (B, D) for a head alone that is explained by its vector.
-            mask: (B, ..., T), of a head alone (B,).
+            inputs: (B, ..., T) ids or (B, ..., T, D) vectors; (B, D) for the head alone.
+            mask: (B, ..., T); (B,) for the head alone.
             grouped: as for a level.
         """
         states, tokens, weights = None, mask, []
@@ -208,7 +208,8 @@ class Classifier(nn.Module):
     def _check(self, ids: Tensor, mask: Tensor) -> None:
         if ids.ndim != len(self.levels) + 1:
             raise InputError(
-                f"a model of {len(self.levels)} levels reads ids of {len(self.levels) + 1} axes, got {tuple(ids.shape)}"
+                f"a model of {plural(len(self.levels), 'level')} reads ids of {len(self.levels) + 1} axes, "
+                f"got {tuple(ids.shape)}"
             )
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise InputError(f"ids must be whole numbers, got {ids.dtype}")
@@ -251,7 +252,7 @@ def group_rows(mask: Tensor, pass_cost: int = PASS_COST) -> list[Group]:
     return [Group(order[rows_before[start] : rows_before[end]], int(lengths[start])) for start, end in pairwise(cuts)]
 
 
-def _best_cuts(lengths: NDArray[np.int64], rows_before: NDArray[np.int64], pass_cost: int) -> list[int]:
+def _best_cuts(lengths: Integers, rows_before: Integers, pass_cost: int) -> list[int]:
     """Where to cut the falling lengths, by dynamic programming over the start of the last group."""
     cost = np.zeros(len(lengths) + 1)
     start_of_last = np.zeros(len(lengths) + 1, dtype=np.int64)

@@ -1,17 +1,17 @@
-r"""Text from anywhere as it can be shown anywhere: on a terminal, a page, a picture, in a card.
+"""Text from anywhere made fit to be shown: on a terminal, a page, a picture, in a card.
 
-A file, a path or a label may hold control characters, which a terminal obeys, or half a surrogate pair, which has no
-UTF-8 form.
+A file, a path or a label may hold control characters, which a terminal obeys, or half a surrogate pair, which UTF-8
+cannot encode.
 """
 
 from collections.abc import Sequence
 
-NAMED_AT_MOST = 5  # rows or texts of a line that says more of them
+NAMED_AT_MOST = 5  # rows or texts listed in a message that counts more of them
 _JOINERS = "\u200c\u200d"  # in Persian words and emoji families
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Text without what cannot be shown: white space is a space, anything else a replacement character.
+    r"""Replace what cannot be shown: white space by a space, anything else by a replacement character.
 
     Args:
         text: from anywhere.

@@ -1,7 +1,7 @@
-"""Name -> class tables: how a setting names an encoder or an aggregator, and can never name a module.
+"""Tables name -> class: a setting names an encoder or an aggregator, and can never name a module.
 
-A class of your own is named like one of routepool's. Its module registers it, and is imported by `--plugin MODULE`, by
-your own `import`, or when its name is asked for, if the package it is in declares the name as an entry point:
+A class of your own is named like one of routepool's. Its module registers it and is imported by `--plugin MODULE`, by
+your own `import`, or on first use of the name if its package declares it as an entry point:
 
     [project.entry-points."routepool.plugins"]
     sum = "my_layers"
@@ -56,7 +56,7 @@ class Registry(Generic[T]):
         return enter
 
     def names(self) -> list[str]:
-        """Every name this table answers to, optional parts included."""
+        """Every known name, optional parts included."""
         self._fill()
         return sorted(self._entries.keys() | self._extras.keys())
 
@@ -75,7 +75,7 @@ class Registry(Generic[T]):
             import_module(home)
 
     def _import(self, name: str) -> None:
-        """What is known to register the name: a part of routepool, else an installed package that says so."""
+        """Import what registers the name: an optional part of routepool, else an installed package that declares it."""
         if name in self._extras:
             module, extra = self._extras[name]
             try:
@@ -90,7 +90,7 @@ class Registry(Generic[T]):
 
 
 def import_plugin(module: str) -> None:
-    """Import a module of the user's, so that the classes it registers can be named.
+    """Import a user's module, so that the classes it registers can be named.
 
     >>> import_plugin("no_such_module")
     Traceback (most recent call last):
@@ -107,7 +107,7 @@ def import_plugin(module: str) -> None:
 
 
 def origin_of(entry: type) -> str | None:
-    """Where a registered class comes from if not from routepool: its name, and the package that brings it.
+    """Where a registered class comes from: its full name and its package; None for one of routepool's.
 
     >>> from collections import Counter
     >>> origin_of(Registry), origin_of(Counter)

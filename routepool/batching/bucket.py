@@ -8,7 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from routepool.batching.padding import Integers, Lengths, sort_by_length, table
+from routepool.arrays import Integers
+from routepool.batching.padding import Lengths, sort_by_length, table
 from routepool.errors import InputError
 
 
@@ -26,8 +27,8 @@ class Schedule:
     def after_no_improvement(self, smallest_batch: int, number_of_examples: int) -> Self:
         """The schedule of the next epoch when the dev score did not get better.
 
-        The batch is halved down to its low bound. The window is doubled up to the whole set, also when the batch is at
-        its bound: the paper sets no bound to it, and its code doubles it for documents, whose batch is never halved.
+        The batch is halved down to its bound, the window doubled up to the whole set. The window grows even when the
+        batch no longer shrinks, as in the released code.
         """
         batch_size = max(self.batch_size // 2, min(smallest_batch, self.batch_size))
         window = min(2 * max(self.window, self.batch_size), number_of_examples)
@@ -39,14 +40,14 @@ class SlidingBucket:
 
     The examples are sorted by length.
 
-    - With replacement, as in the released code: each batch has a window of its own, which starts anywhere and runs on
-      from the longest to the shortest; its examples are drawn from there, some of them twice. All are equally likely;
-      63 % are seen in an epoch, fewer if the window is only a few batches wide.
-    - Without: the sorted order is cut into windows at random places, each window is shuffled and cut into batches, and
-      these come in random order. Each example comes once an epoch. The batches differ by at most one in size, so no
-      step rests on a few left over. Examples of equal length change places every epoch.
+    - With replacement, as in the released code: each batch is drawn from a window that starts anywhere in that order
+      and wraps around at its end. All examples are equally likely; an epoch sees 63 % of them, fewer if the window is
+      only a few batches wide.
+    - Without replacement: the order is cut into windows at random places, each window is shuffled and cut into
+      batches, and these come in random order. Each example comes once an epoch. Batches differ by at most one in
+      size. Examples of equal length change places every epoch.
 
-    A window as long as the set is plain shuffling; one below the batch is read as the batch.
+    A window as long as the set is plain shuffling; a window smaller than a batch is widened to it.
 
     Args:
         lengths: of the examples, numbers or the tuples of `length_of`.
@@ -97,7 +98,6 @@ class SlidingBucket:
         return self._sorted[drawn % len(self._table)]
 
     def _make_plan(self, epoch: int, batch_size: int, window: int) -> list[Integers]:
-        """All batches of an epoch without replacement."""
         generator = self._generator(epoch, batch_size, window)
         examples, batches = len(self._table), self.number(batch_size)
         sizes = generator.permutation(examples // batches + (np.arange(batches) < examples % batches))
@@ -113,10 +113,9 @@ class SlidingBucket:
 
 
 def shard(rows: Integers, rank: int, world_size: int) -> Integers:
-    """One rank's part of a batch. The parts in the order of their ranks are the batch, whatever their number.
+    """One rank's part of a batch; the parts of all ranks, in order, are the batch.
 
-    The parts differ by at most one in size, and are empty where a batch has fewer rows than ranks: weigh a rank's mean
-    by its rows.
+    They differ by at most one in size. Some are empty if a batch has fewer rows than ranks: weigh means by rows.
 
     >>> [shard(np.array([5, 3, 8]), rank, 2).tolist() for rank in range(2)]
     [[5, 3], [8]]

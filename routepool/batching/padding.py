@@ -4,16 +4,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats64, Integers
 from routepool.errors import InputError
 from routepool.text import PAD, UNKNOWN, Encoded
 
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Lengths = Sequence[int] | Sequence[tuple[int, ...]] | Integers
 
 # Of a batch that is computed without gradients, at most: texts, and words with their padding, of which a BiLSTM of the
@@ -35,7 +33,7 @@ class Batch(NamedTuple):
 
     rows: Integers
     ids: Integers
-    mask: Mask
+    mask: Flags
 
     @classmethod
     def of(cls, encoded: Sequence[Encoded], rows: Integers, depth: int) -> Self:
@@ -65,9 +63,7 @@ class Batch(NamedTuple):
             yield cls.of(encoded, rows, depth)
 
     def parts(self, words: int) -> list[Self]:
-        """The batch itself if it has no more real words than that, else parts that have, the longest texts first.
-
-        A longer text is a part of its own.
+        """The batch in parts of at most so many real words, the longest texts first; a longer text is alone.
 
         >>> ids = np.array([[3, 0, 0], [4, 5, 6], [2, 2, 0]])
         >>> batch = Batch(np.array([7, 8, 9]), ids, ids != 0)
@@ -87,7 +83,6 @@ class Batch(NamedTuple):
         return [self._of_rows(rows) for rows in np.split(order, cuts)]
 
     def _of_rows(self, rows: Integers) -> Self:
-        """Some of its texts, no wider than the longest of them."""
         mask = self.mask[rows]
         sizes = [mask.any((0, *range(1, axis), *range(axis + 1, mask.ndim))).sum() for axis in range(1, mask.ndim)]
         room = [slice(max(1, int(size))) for size in sizes]
@@ -95,9 +90,9 @@ class Batch(NamedTuple):
 
 
 def forget_words(batch: Batch, share: float, *, seed: int, epoch: int, index: int) -> Batch:
-    """A batch in which each word is the unknown one with this probability: a pure function of its place.
+    """A batch with this share of its words replaced by the unknown word: a pure function of seed and place.
 
-    A model that is to be asked about missing words should have met some.
+    A model that will meet unknown words should have met some in training.
 
     >>> batch = Batch(np.array([0]), np.array([[5, 6, 7, 0]]), np.array([[True, True, True, False]]))
     >>> forget_words(batch, 0.99, seed=0, epoch=0, index=0).ids
@@ -117,10 +112,9 @@ def forget_words(batch: Batch, share: float, *, seed: int, epoch: int, index: in
 def length_of(encoded: Encoded, depth: int) -> tuple[int, ...]:
     """What to sort a text by, so that texts of near-equal shape stand together.
 
-    Depth 1: its words. Depth 2: its sentences, as in the released code, then the words of its longest sentence: the
-    model reads sentences of all documents in groups of near-equal length, and those who agree in their longest one
-    leave it 7 to 9 % less to compute on IMDB reviews (batches of 32 or 64, a window of 256). The words of the whole
-    document as second key gain 2 to 5 %; as first key they pad the sentences by a quarter to a third.
+    Depth 1: its words. Depth 2: its sentences, as in the released code, then the words of its longest sentence. A
+    model reads the sentences of a batch in groups of near-equal length, so this second key saves it 7 to 9 % of the
+    time on IMDB reviews (batches of 32 or 64, a window of 256).
 
     >>> from routepool.text import Tokenizer
     >>> (text,) = Tokenizer.build(["It works."]).encode(["It works. Really, it does."], depth=2)
@@ -133,7 +127,7 @@ def length_of(encoded: Encoded, depth: int) -> tuple[int, ...]:
     return len(encoded.lengths), int(encoded.lengths.max(initial=0))
 
 
-def pad(encoded: Sequence[Encoded], depth: int) -> tuple[Integers, Mask]:
+def pad(encoded: Sequence[Encoded], depth: int) -> tuple[Integers, Flags]:
     """Texts as ids and mask, (B, T) for depth 1 and (B, S, T) for depth 2; T and S are at least 1.
 
     >>> from routepool.text import Tokenizer
@@ -146,7 +140,7 @@ def pad(encoded: Sequence[Encoded], depth: int) -> tuple[Integers, Mask]:
     """
     _check(depth)
     if depth == 1:
-        lengths = np.array([len(text.ids) for text in encoded], dtype=np.int64)
+        lengths: Integers = np.array([len(text.ids) for text in encoded], dtype=np.int64)
     else:
         sentences = np.array([len(text.lengths) for text in encoded], dtype=np.int64)
         lengths, _ = _spread(_joined([text.lengths for text in encoded]), sentences, fill=0)
@@ -181,12 +175,12 @@ def evaluation_batches(lengths: Lengths, *, batch_size: int = BATCH, tokens: int
 
 
 def buffers(texts: Iterable[Encoded], *, most: int = BUFFER, words: int = BUFFER_WORDS) -> Iterator[list[Encoded]]:
-    """Texts that come one after the other, some at a time.
+    """Texts of a stream in lists, so that each list can be sorted by length.
 
     Args:
-        texts: without end, perhaps.
-        most: texts held at once.
-        words: held at once, but for those of the last text.
+        texts: any number of them, read only as far as a list needs.
+        most: texts of a list.
+        words: of a list; its last text may go beyond.
     """
     held: list[Encoded] = []
     room = words
@@ -200,7 +194,7 @@ def buffers(texts: Iterable[Encoded], *, most: int = BUFFER, words: int = BUFFER
         yield held
 
 
-def sort_by_length(lengths: Integers, *, ties: NDArray[np.float64] | None = None) -> Integers:
+def sort_by_length(lengths: Integers, *, ties: Floats64 | None = None) -> Integers:
     """Rows of a table (N, K), shortest first by its first column, then the next; equals by `ties`, else in order."""
     columns = lengths.T[::-1]  # lexsort has its first key last
     return np.lexsort(columns if ties is None else (ties, *columns))
@@ -212,7 +206,7 @@ def table(lengths: Lengths) -> Integers:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _spread(values: Integers, lengths: Integers, *, fill: int) -> tuple[Integers, Mask]:
+def _spread(values: Integers, lengths: Integers, *, fill: int) -> tuple[Integers, Flags]:
     """Values that lie one after the other, as rows of these lengths along a new last axis."""
     mask = np.arange(lengths.max(initial=1)) < lengths[..., None]
     spread = np.full(mask.shape, fill, dtype=np.int64)
@@ -220,7 +214,7 @@ def _spread(values: Integers, lengths: Integers, *, fill: int) -> tuple[Integers
     return spread, mask
 
 
-def _joined(parts: Sequence[NDArray[Any]]) -> Integers:
+def _joined(parts: Sequence[Integers]) -> Integers:
     # The empty part makes a batch without texts legal.
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 

@@ -12,23 +12,12 @@ T = TypeVar("T")
 _END = object()
 
 
-def prefetch(batches: Iterable[T], depth: int = 2) -> "Prefetched[T]":
-    """Read an iterator in a thread, up to `depth` items ahead of the consumer.
-
-    The items, their order and an exception on the way are those of the iterator; only its time is spent elsewhere.
-    Closing waits for the item in preparation, so the iterator must not block for ever: no standard input.
-
-    >>> with prefetch(iter("ab")) as letters:
-    ...     list(letters)
-    ['a', 'b']
-    >>> letters.waited < 60
-    True
-    """
-    return Prefetched(batches, depth=depth)
-
-
 class Prefetched(Iterator[T], Generic[T]):
-    """The iterator that `prefetch` gives. Its thread ends with it: at the end, on an error, when closed or dropped.
+    """An iterator that is read in a thread, up to `depth` items ahead of the consumer.
+
+    The items, their order and an exception on the way are those of the iterator; only its time is spent elsewhere. The
+    thread ends with it: at the end, on an error, when closed or dropped. Closing waits for the item in preparation, so
+    the iterator must not block for ever: no standard input.
 
     Args:
         batches: read in the thread only.
@@ -36,9 +25,15 @@ class Prefetched(Iterator[T], Generic[T]):
 
     Attributes:
         waited: seconds the consumer spent waiting so far.
+
+    >>> with Prefetched(iter("ab")) as letters:
+    ...     list(letters)
+    ['a', 'b']
+    >>> letters.waited < 60
+    True
     """
 
-    def __init__(self, batches: Iterable[T], *, depth: int) -> None:
+    def __init__(self, batches: Iterable[T], depth: int = 2) -> None:
         if depth < 0:
             raise InputError(f"depth of prefetching must be at least 0, got {depth!r}")
         self.waited = 0.0

@@ -1,7 +1,7 @@
 """The command line, from `routepool train` to `routepool demo`.
 
-Each command is declared in a file of its own that imports nothing heavy: `routepool --help` must not wait for torch.
-What a command does lies below it, imported when it runs.
+Each command is declared in a file of its own that imports nothing heavy, since `routepool --help` must not wait for
+torch. What a command does is imported when it runs.
 """
 
 import logging
@@ -33,20 +33,19 @@ from routepool.cli import (
     vectors,
 )
 from routepool.cli.options import MultiLabelCommand
-from routepool.cli.plugins import with_plugins
 from routepool.errors import InterruptedTrainingError, RoutepoolError
 
 logger = logging.getLogger(__name__)
 
-# What torch reads when it is first used. Threads that wait sleep: those that spin take the processor from the others of
-# a busy machine, and from each other. Kernels of oneDNN are kept for 64 shapes, not for 1,024: texts have any length.
+# Read by torch on first use. Waiting threads sleep: spinning ones take the processor from others on a busy machine, and
+# from each other. oneDNN keeps the kernels of 64 shapes, not of 1,024: batches of texts have any length.
 _PROCESS = {"OMP_WAIT_POLICY": "PASSIVE", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 BROKEN_PIPE = 141  # what a shell reports of a program ended by this signal
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class TerminatedError(KeyboardInterrupt):
-    """What Ctrl-C is in Python, for another signal: whoever cleans up after the one does so after the other."""
+    """What KeyboardInterrupt is for Ctrl-C, for another signal: code that cleans up after one does so after both."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -55,9 +54,9 @@ class TerminatedError(KeyboardInterrupt):
 
 @contextmanager
 def signals_raised() -> Iterator[None]:
-    """Signals that would end the process on the spot are raised as errors; a second one does end it on the spot.
+    """Raise signals that would end the process at once as errors; a second one does end it at once.
 
-    Those that are ignored, as `nohup` wants it, stay so.
+    Signals that are ignored, as under `nohup`, stay so.
     """
     if threading.current_thread() is not threading.main_thread():  # signals reach the main thread only
         yield
@@ -87,7 +86,7 @@ def exit_code(error: BaseException) -> int:
 
 
 class _Commands(TyperGroup):
-    """All commands, with errors in one line: no traceback for what a user can mend."""
+    """All commands, with errors in one line: no traceback for what a user can correct."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -119,6 +118,24 @@ app = typer.Typer(
 )
 
 
+class _Notes(logging.Handler):
+    """Log records as notes; the traceback of one follows it as it is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        screen.note(f"{record.levelname.lower()}: {record.getMessage()}")
+        if record.exc_info:
+            sys.stderr.write(logging.Formatter().formatException(record.exc_info) + "\n")
+
+
+def _set_up_logging(*, verbose: bool) -> None:
+    """Warnings of the library as lines on standard error; with `verbose`, everything it logs."""
+    root = logging.getLogger("routepool")
+    for old in [handler for handler in root.handlers if isinstance(handler, _Notes)]:
+        root.removeHandler(old)
+    root.addHandler(_Notes())
+    root.setLevel(logging.DEBUG if verbose else logging.WARNING)
+
+
 def _print_version(asked: bool) -> None:
     if asked:
         screen.say(f"routepool {routepool.__version__}")
@@ -142,20 +159,20 @@ def options(
 
     `routepool predict runs/reviews new-texts.csv`
     """
-    screen.set_up_logging(verbose=verbose)
+    _set_up_logging(verbose=verbose)
 
 
-app.command("train", cls=MultiLabelCommand)(with_plugins(train.train))
-app.command("tune", cls=MultiLabelCommand)(with_plugins(tune.tune))
-app.command("distill", cls=MultiLabelCommand)(with_plugins(distill.distill))
-app.command("evaluate")(with_plugins(evaluate.evaluate))
-app.command("predict")(with_plugins(predict.predict))
-app.command("encode")(with_plugins(encode.encode))
-app.command("explain")(with_plugins(explain.explain))
-app.command("serve")(with_plugins(serve.serve))
+app.command("train", cls=MultiLabelCommand)(train.train)
+app.command("tune", cls=MultiLabelCommand)(tune.tune)
+app.command("distill", cls=MultiLabelCommand)(distill.distill)
+app.command("evaluate")(evaluate.evaluate)
+app.command("predict")(predict.predict)
+app.command("encode")(encode.encode)
+app.command("explain")(explain.explain)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
-app.command("vectors")(with_plugins(vectors.vectors))
-app.command("presets")(with_plugins(presets.presets))
+app.command("vectors")(vectors.vectors)
+app.command("presets")(presets.presets)
 app.command("demo")(demo.demo)
 
 
@@ -182,10 +199,10 @@ def _message(error: BaseException) -> str:
 
 
 def _is_memory(error: BaseException) -> bool:
-    """Is it about memory? By its words: torch, whose errors these are, is not imported here."""
+    """Whether memory ran out, by the words of the message: torch, whose error it may be, is not imported here."""
     return isinstance(error, MemoryError) or "allocate" in str(error) or "out of memory" in str(error)
 
 
 def _forget_output() -> None:
-    """Let the interpreter close standard output in peace: its reader is gone."""
+    """Let the interpreter close standard output without an error: its reader is gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

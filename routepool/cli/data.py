@@ -1,4 +1,4 @@
-"""`routepool data`: look a data set over before training on it."""
+"""`routepool data`: check a data set before training on it."""
 
 import json
 from importlib import metadata
@@ -18,7 +18,7 @@ from routepool.cli.options import (
 )
 from routepool.settings.declarations import SEPARATOR
 
-app = typer.Typer(no_args_is_help=True, help="Look data over: check a file, list the known sets.")
+app = typer.Typer(no_args_is_help=True, help="Check a data set, list the known sets.")
 
 
 @app.command("check", cls=MultiLabelCommand)
@@ -34,7 +34,7 @@ def check(
     longest_row: LongestRow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is good to know of a data set: balance, lengths, duplicates, leaks, conflicts, broken characters.
+    """Report on a data set: balance, lengths, duplicates, leaks, conflicts, broken characters.
 
     `routepool data check train.csv --against test.csv`
 

@@ -12,7 +12,7 @@ from routepool.cli.options import Force, RunFolder, TextOptions, unfold
 def encode(
     run: RunFolder,
     *,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where to: a name in .npy, .parquet or .safetensors.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="Output file, named .npy, .parquet or .safetensors.")],
     capsules: Annotated[
         bool, typer.Option("--capsules", help="Each text as its capsules (texts, capsules, size), not their join.")
     ] = False,
@@ -32,7 +32,5 @@ def encode(
     # Here and not above: `routepool --help` must not wait for it.
     from routepool.scoring import encode_file  # noqa: PLC0415
 
-    asked = texts.chosen()
-    done = encode_file(run, texts.file, out, capsules=capsules, force=force, watch=screen.counted, **asked)
-    screen.note_unread(done.reader.source, done.unread)
-    screen.list_skipped(done.reader)
+    done = encode_file(run, out=out, capsules=capsules, force=force, watch=screen.counted, **vars(texts))
+    screen.note_left(done)

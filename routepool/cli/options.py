@@ -1,14 +1,17 @@
-"""Options, each with one name and one help: those of a request are made of its declaration, fields and all."""
+"""The options of all commands, each with one name and one help; those of a request are made from its declaration."""
 
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
 
+from routepool.registry import import_plugin
 from routepool.runs.request import Request
 from routepool.settings.choosing import parse_assignments
 from routepool.settings.declarations import SEPARATOR
@@ -42,7 +45,15 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         metavar="csv|tsv|jsonl|lines",
-        help="Of the input; else by the file's name, lines for a stream.",
+        help="Format of the input; else by the file's name, lines for a stream.",
+    ),
+]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="MODULE",
+        help="Import a module of yours first, whose registered classes can then be named; may come several times.",
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a trained model.")]
@@ -50,24 +61,20 @@ RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a t
 
 @dataclass(frozen=True, kw_only=True)
 class TextOptions:
-    """Texts without labels, and how they are read."""
+    """Texts without labels, and how they are read: arguments of `predict_file` and `encode_file`."""
 
-    file: Texts = "-"
-    input_format: InputFormat = None
+    source: Texts = "-"
+    format: InputFormat = None
     text_column: TextColumn = None
     on_error: OnError = None
     encoding: Encoding = "utf-8"
     longest_row: LongestRow = None
 
-    def chosen(self) -> dict[str, Any]:
-        """As `routepool.datasets` takes it."""
-        asked = asdict(self)
-        file, form = asked.pop("file"), asked.pop("input_format")
-        return {"format": form or ("lines" if file == "-" else None), **asked}
-
 
 def unfold(command: Callable[..., None]) -> Callable[..., None]:
     """A command that takes dataclasses of options -> one that takes the options themselves, as typer wants them.
+
+    It also takes `--plugin`.
 
     >>> @unfold
     ... def show(data: str, *, request: Request) -> None:
@@ -79,10 +86,15 @@ def unfold(command: Callable[..., None]) -> Callable[..., None]:
     """
     own = list(signature(command, eval_str=True).parameters.values())
     groups = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
-    flat = [one for each in own for one in _options(each)]
+    plugins = Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Plugins)
+    flat = [*(one for each in own for one in _options(each)), plugins]
 
     @wraps(command)
-    def unfolded(**values: Any) -> None:
+    def unfolded(*, plugin: list[str] | None = None, **values: Any) -> None:
+        if plugin:
+            sys.path.append(str(Path.cwd()))  # a module in the current folder need not be installed
+        for module in plugin or ():
+            import_plugin(module)
         grouped = {name: _grouped(group, values) for name, group in groups.items()}
         command(**grouped, **values)
 

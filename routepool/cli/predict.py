@@ -15,9 +15,10 @@ def predict(
     prob: Annotated[bool, typer.Option("--prob", help="Add the probability of every label.")] = False,
     top: Annotated[int, typer.Option("-k", metavar="N", min=1, help="Give the N likeliest labels.")] = 1,
     output_format: Annotated[
-        str | None, typer.Option("--format", metavar="csv|jsonl", help="Of the output; else by the name of --out, csv.")
+        str | None,
+        typer.Option("--format", metavar="csv|jsonl", help="Output format; else by the name of --out, or csv."),
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Where to; else standard output.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Output file; else standard output.")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of the input, the text too.")] = False,
     texts: TextOptions,
     force: Force = False,
@@ -38,6 +39,4 @@ def predict(
     named = "jsonl" if str(out).lower().endswith((".jsonl", ".ndjson")) else "csv"
     layout = RowLayout(format=output_format or named, top=top, every_label=prob, keep=keep)
     watch = iter if out is None else screen.counted
-    done = predict_file(run, texts.file, out, layout, force=force, watch=watch, **texts.chosen())
-    screen.note_unread(done.reader.source, done.unread)
-    screen.list_skipped(done.reader)
+    screen.note_left(predict_file(run, out=out, layout=layout, force=force, watch=watch, **vars(texts)))

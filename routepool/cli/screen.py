@@ -1,7 +1,5 @@
-"""What the commands show: plain lines and tables on standard output, notes and errors on standard error."""
+"""What the commands print: plain lines and tables on standard output, notes and errors on standard error."""
 
-import logging
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,6 +11,7 @@ from routepool.printable import one_line
 
 if TYPE_CHECKING:  # `routepool --help` must not wait for them
     from routepool.datasets import Dataset, Reader
+    from routepool.scoring.bulk import Done
     from routepool.text import Unread
 
 T = TypeVar("T")
@@ -39,8 +38,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
         shown.add_column(one_line(column), justify="right" if place else "left", no_wrap=True)
     for row in rows:
         shown.add_row(*(one_line(cell) for cell in row))
-    # Wide enough for every column: a table in a pipe is not cut to the width of a terminal that is not there.
-    # A console of its own: `print` takes a width below its console's, never above it.
+    # In a pipe, as wide as its columns. A console of its own: `print` takes no width above that of its console.
     wide = out if out.is_terminal else Console(file=out.file, width=10_000, highlight=False, markup=False, emoji=False)
     wide.print(shown)
 
@@ -73,25 +71,13 @@ def list_skipped(data: "Reader | Dataset") -> None:
         note(line)
 
 
+def note_left(done: "Done") -> None:
+    """Say what was not read or not known of a file's texts, and which rows were left out."""
+    note_unread(done.reader.source, done.unread)
+    list_skipped(done.reader)
+
+
 def note_unread(source: str, unread: "Unread") -> None:
     """Say which texts were not read whole or not known."""
     for line in unread.lines():
         note(f"{source}: {line}")
-
-
-def set_up_logging(*, verbose: bool) -> None:
-    """Warnings of the library as lines on standard error; with `verbose`, everything it logs."""
-    root = logging.getLogger("routepool")
-    for old in [handler for handler in root.handlers if isinstance(handler, _Notes)]:
-        root.removeHandler(old)
-    root.addHandler(_Notes())
-    root.setLevel(logging.DEBUG if verbose else logging.WARNING)
-
-
-class _Notes(logging.Handler):
-    """Log records as notes; the traceback of one follows it as it is."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        note(f"{record.levelname.lower()}: {record.getMessage()}")
-        if record.exc_info:
-            sys.stderr.write(logging.Formatter().formatException(record.exc_info) + "\n")

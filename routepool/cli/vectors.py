@@ -5,18 +5,19 @@ from typing import Annotated
 import typer
 
 from routepool.cli import screen
-from routepool.cli.options import Encoding, TextColumn
+from routepool.cli.options import Encoding, TextColumn, unfold
 
 _SHOWN = 20
 
 
+@unfold
 def vectors(
     spec: Annotated[str, typer.Argument(metavar="FILE[,FILE]", help="Files of vectors, or wordllama.")],
     data: Annotated[str, typer.Option(metavar="DATA", help="A file of texts, or a known set (its training part).")],
     text_column: TextColumn = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Say how much of a data set word vectors cover, by words and by running text.
+    """Report how much of a data set word vectors cover, by words and by running text.
 
     `routepool vectors glove.6B.300d.txt --data reviews.csv`
     """

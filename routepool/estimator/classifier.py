@@ -13,7 +13,6 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from routepool.arrays import Floats32
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.estimator.arguments import plain, preset_of, seed_of, task_of
 from routepool.estimator.inputs import Form, Labels, read_labels, read_texts, read_training
@@ -21,6 +20,7 @@ from routepool.persistence import SavedModel
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.scoring.predictor import load as load_predictor
 from routepool.settings import Preset
+from routepool.settings.declarations import whole_number
 from routepool.text import warn
 from routepool.training import Fitted, ProgressBar, Task, check_device, fit
 from routepool.training.process import caller_unchanged
@@ -250,7 +250,7 @@ class TextClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifi
         self.predictor_ = predictor
 
     def _train(self, task: Task, preset: Preset) -> Fitted:
-        threads = None if self.threads is None else at_least("threads", plain(self.threads), 1)
+        threads = None if self.threads is None else whole_number("threads", plain(self.threads))
         check_device(self.device)
         with caller_unchanged(threads), ExitStack() as stack:
             hooks = [stack.enter_context(ProgressBar(preset.training.epochs))] if self.verbose else []

@@ -5,10 +5,10 @@ Letters for the axes of tensors, in this room and above it:
 B batch  S sentences  T tokens  D features  M parts of a vector: capsules, rows  C size of a part  K classes
 """
 
-from routepool.layers.aggregation.algorithm import Round, squash
 from routepool.layers.aggregation.attention import MultiHopAttention, SelfAttention, StructuredAttention
 from routepool.layers.aggregation.pooling import MaxPooling, MeanPooling
-from routepool.layers.aggregation.routing import ReverseRouting, StandardRouting
+from routepool.layers.aggregation.routing import ReverseRouting, Round, StandardRouting, squash
+from routepool.layers.blocks import Embedding, Perceptron
 from routepool.layers.contract import (
     Aggregator,
     Encoder,
@@ -18,9 +18,7 @@ from routepool.layers.contract import (
     register_encoder,
     register_head,
 )
-from routepool.layers.embedding import Embedding
 from routepool.layers.encoders import CNN, BiGRU, BiLSTM, NoEncoder, Pretrained, PretrainedEncoder
-from routepool.layers.head import Perceptron
 
 __all__ = [
     "CNN",

@@ -1,28 +1,38 @@
-"""What an encoder, an aggregator and a head promise. What they are given is checked here, once."""
+"""What an encoder, an aggregator and a head promise. Their input is checked here, once."""
 
 # B batch  T tokens  D features  M parts of a vector  C size of a part  K classes
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn import functional
 
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.settings import AGGREGATORS, ENCODERS, HEADS
+from routepool.settings.declarations import whole_number
 
 register_aggregator, register_encoder, register_head = AGGREGATORS.register, ENCODERS.register, HEADS.register
 
 
 class Layer(nn.Module):
-    """What the three have in common: their sizes, one for both unless two are given, and how weights start."""
+    """What the three have in common: sizes that are checked, and how weights start.
 
-    def __init__(self, in_features: int, out_features: int | None = None) -> None:
+    Args:
+        in_features: size of a vector that comes in.
+        out_features: size of one that goes out; None for the same.
+        sizes: others, by their names: whole numbers from 1 to what `largest` says of the name.
+    """
+
+    largest: ClassVar[Mapping[str, int]] = {}
+
+    def __init__(self, in_features: int, out_features: int | None = None, **sizes: int) -> None:
         super().__init__()
-        self.in_features = at_least("in_features", in_features, 1)
-        self.out_features = at_least("out_features", in_features if out_features is None else out_features, 1)
+        self.in_features, self.out_features = in_features, in_features if out_features is None else out_features
+        for name, size in {**sizes, "in_features": in_features, "out_features": self.out_features}.items():
+            whole_number(name, size, 1, self.largest.get(name))
 
     def reset_parameters(self) -> None:
         """Xavier for matrices, zeros for biases."""
@@ -34,7 +44,7 @@ class Layer(nn.Module):
 
 
 class Encoder(Layer):
-    """A vector for each token that knows its neighbours; padding is no neighbour, wherever it lies.
+    """A vector for each token that depends on its neighbours; padding is no neighbour, wherever it lies.
 
     A new encoder is one class: set `out_features` and write `encode`, which sees rows of real tokens followed by
     zeros.
@@ -56,7 +66,7 @@ class Encoder(Layer):
         real = mask.unsqueeze(-1)
         states = torch.where(real, states, 0)  # one pass over the states, where masked_fill makes two
         lengths = mask.sum(1)
-        # Only where there are gaps, or may be: sorting always costs a pass up to 9 %.
+        # Sort only where there are gaps, or may be: it costs a pass up to 9 %.
         if not plain_values() or (mask[:, 1:] & ~mask[:, :-1]).any():
             order = mask.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
             encoded = _reorder(self.encode(_reorder(states, order), lengths), order.argsort(1))
@@ -98,9 +108,9 @@ class Aggregator(Layer):
     8
     """
 
-    pass_cost = 64  # of a call, in tokens it could read instead: by it a level groups rows of near-equal length
+    pass_cost = 64  # of a call, in tokens: what a level weighs against padding when it groups rows by length
     parts = Parts()
-    iterations = 1  # rounds in which the weights come about; `rounds` gives those of each
+    iterations = 1  # rounds in which the weights are computed; `rounds` gives those of each
 
     def forward(self, states: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Aggregate the real tokens; padding changes nothing, whatever it holds, and an empty row gives zeros.
@@ -128,9 +138,9 @@ class Aggregator(Layer):
         return [self(states, mask)[1]]
 
     def terms(self, states: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
-        """What each token brings to each part (B, T, M, C), 0 on padding: the terms of a sum over the tokens.
+        """What each token adds to each part (B, T, M, C), 0 on padding: the terms of a sum over the tokens.
 
-        Here its weight times its state; one whose vector is another sum says so here, for explanations to be right.
+        By default its weight times its state. Override it if the vector is another sum: explanations rest on it.
 
         Args:
             states: (B, T, D); what padding holds is ignored.
@@ -153,11 +163,12 @@ class Head(Layer):
     explained_by: Literal["vector", "states"] = "vector"
     """What its logits follow from: the vector, or also the states that the aggregator read.
 
-    A head of the second kind is given the states; for the others nobody keeps them.
+    Only a head of the second kind is given the states.
     """
 
-    def __init__(self, in_features: int, classes: int) -> None:
-        super().__init__(in_features, out_features=at_least("classes", classes, 1))
+    def __init__(self, in_features: int, classes: int, **sizes: int) -> None:
+        super().__init__(in_features, classes=classes, **sizes)
+        self.out_features = classes
 
     def forward(self, states: Tensor | None, mask: Tensor, vector: Tensor) -> Tensor:
         """Logits (B, K).
@@ -194,8 +205,7 @@ def check_states(states: Tensor, mask: Tensor | None, features: int) -> Tensor:
 def finite_padding(states: Tensor, mask: Tensor) -> Tensor:
     """States whose padding is finite, so that a weight of 0 silences it: 0 x NaN is NaN, 0 x 1e30 is 0.
 
-    The states themselves come back, uncopied, where their padding is finite already. The sum of the padding tells: it
-    reads that alone; a copy each time costs routing 10 to 40 %.
+    Finite states come back uncopied, since a copy costs routing 10 to 40 %. The sum of the padding shows it.
 
     Args:
         states: (B, T, D), anything at all where the mask is False.
@@ -214,7 +224,7 @@ def masked_softmax(logits: Tensor, mask: Tensor, dim: int) -> Tensor:
         mask: bool, broadcastable to logits.
         dim: the axis along which the result sums to 1.
     """
-    # A row of -inf only has a NaN softmax and, even behind a `where`, a NaN gradient: an empty row is made level first.
+    # The softmax of a row of -inf is NaN and so, even behind a `where`, is its gradient: empty rows become zeros first.
     padding = ~mask
     if mask.shape[dim] == 1:  # all of a row or nothing
         shut = logits.masked_fill(padding, 0)

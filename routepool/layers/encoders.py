@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from routepool.checks import at_least, between
 from routepool.errors import InputError
 from routepool.layers.contract import Encoder, backward_suffices, register_encoder
 from routepool.settings import TextConfig
+from routepool.settings.declarations import whole_number
 from routepool.text import TextReader
 
 
@@ -33,7 +33,7 @@ class PretrainedEncoder(nn.Module):
 
     Args:
         vocabulary_size: ids are below it.
-        hidden_size: has no meaning here, the architecture has its own.
+        hidden_size: ignored, the architecture has its own.
     """
 
     out_features: int
@@ -55,7 +55,7 @@ class PretrainedEncoder(nn.Module):
 
     @contextmanager
     def keeping_states(self) -> Iterator[None]:
-        """Meanwhile, one that does not learn may keep on disk what it computes; the texts are those of a training."""
+        """Meanwhile, an encoder that does not learn may keep on disk what it computes of the training texts."""
         yield
 
     def parameters_by_layer(self) -> list[list[nn.Parameter]]:
@@ -88,7 +88,8 @@ class _Recurrent(Encoder):
     network: type[nn.LSTM] | type[nn.GRU]
 
     def __init__(self, in_features: int, hidden_size: int) -> None:
-        super().__init__(in_features, out_features=2 * at_least("hidden_size", hidden_size, 1))
+        super().__init__(in_features, hidden_size=hidden_size)
+        self.out_features = 2 * hidden_size
         self.hidden_size = hidden_size
         self.forwards = self.network(in_features, hidden_size)
         self.backwards = self.network(in_features, hidden_size)
@@ -123,7 +124,7 @@ class _Rearranged(torch.autograd.Function):
     def of(cls, states: Tensor, order: Tensor, back: Tensor) -> Tensor:
         """(X, Y, D) and the order of its X * Y vectors, and the order that undoes it -> (X * Y, D)."""
         vectors = states.flatten(0, 1)
-        if not backward_suffices(vectors):
+        if not vectors.requires_grad or not backward_suffices(vectors):
             return vectors.index_select(0, order)
         arranged: Tensor = cls.apply(vectors, order, back)  # type: ignore[no-untyped-call]
         return arranged
@@ -175,7 +176,7 @@ class CNN(Encoder):
     Args:
         in_features: size of a token's vector.
         hidden_size: filters of each width.
-        widths: lengths of the n-grams, of at most 1,000 words each; at most 32 of them.
+        widths: lengths of the n-grams: 1 to 32 of them, each of at most 1,000 words.
 
     >>> CNN(4, 3, widths=(1, 2))(torch.randn(2, 5, 4)).shape
     torch.Size([2, 5, 6])
@@ -184,8 +185,9 @@ class CNN(Encoder):
     def __init__(self, in_features: int, hidden_size: int, *, widths: tuple[int, ...] = (3, 4, 5)) -> None:
         if not 0 < len(widths) <= 32:
             raise InputError(f"widths must name 1 to 32 lengths of n-grams, got {len(widths)}")
-        super().__init__(in_features, out_features=len(widths) * at_least("hidden_size", hidden_size, 1))
-        self.widths = tuple(between("widths", width, 1, 1000) for width in widths)
+        super().__init__(in_features, hidden_size=hidden_size)
+        self.out_features = len(widths) * hidden_size
+        self.widths = tuple(whole_number("widths", width, 1, 1000) for width in widths)
         self.filters = nn.ParameterList(torch.empty(hidden_size, in_features, width) for width in widths)
         self.bias = nn.Parameter(torch.empty(self.out_features))
         self.reset_parameters()

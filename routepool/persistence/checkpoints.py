@@ -10,11 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
-from routepool.checks import at_least
 from routepool.errors import InputError
 from routepool.files.disk import parse_json, sync_folder, to_json, writing
 from routepool.persistence.folder import Folder, parse, read_entry, read_manifest, temporary
 from routepool.persistence.saving import stream, write_files
+from routepool.settings.declarations import whole_number
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ def latest_checkpoint(run: Folder) -> Checkpoint | None:
 
 def prune(run: Folder, *, keep: int = 2) -> None:
     """Remove all but the newest checkpoints; two are kept by default, in case the disk damages one."""
-    at_least("keep", keep, 1)
+    whole_number("keep", keep)
     folder = Path(run) / CHECKPOINTS
     with writing(folder):
         for path in _finished(folder)[:-keep]:

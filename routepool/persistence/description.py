@@ -8,10 +8,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from routepool.checks import check_calibration
 from routepool.errors import InputError, MissingPackageError, RoutepoolError, UnknownNameError, unknown
 from routepool.model import Classifier
 from routepool.settings import ModelConfig, TrainingConfig, plugins_of
+from routepool.settings.declarations import check_calibration
 from routepool.text import TextReader
 
 Values = dict[str, Any]

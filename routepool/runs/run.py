@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from routepool.checks import at_least
 from routepool.datasets.named import ENVIRONMENT
 from routepool.errors import InputError
 from routepool.files.disk import foreign
@@ -28,7 +27,7 @@ from routepool.runs.sets import DataSource, Sets, check_labels, read_sets, remem
 from routepool.runs.students import Distillation
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.settings import OF_LEARNING, Changes, Preset, TrainingConfig, change, split_source
-from routepool.settings.declarations import SEPARATOR
+from routepool.settings.declarations import SEPARATOR, whole_number
 from routepool.text import is_document
 from routepool.training import LOGGERS, DivergedError, Fitted, MetricsFile, Task, check_device, fit
 from routepool.vectors import installed, sources
@@ -163,7 +162,7 @@ def _check_options(request: Request) -> None:
     if request.tensorboard:
         LOGGERS["tensorboard"]  # a missing package is an error now, not after the data are read
     if request.threads is not None:
-        at_least("threads", request.threads, 1)
+        whole_number("threads", request.threads)
     if request.vectors is not None and not (_plain(request.vectors) or "").strip():  # of a variable that is not set
         raise InputError("--vectors wants a file, a name, or none, got an empty string")
     if request.unlabelled and not request.teachers:

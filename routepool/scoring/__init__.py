@@ -4,10 +4,9 @@
 >>> predict_file("runs/reviews", "new.csv", "predicted.csv", RowLayout(top=2))  # doctest: +SKIP
 """
 
-from routepool.scoring.backends import BACKENDS, Backend, Encoding, Prediction
-from routepool.scoring.bulk import Engine, encode_file, predict_file
+from routepool.scoring.backends import BACKENDS, Backend, Encoding, Engine, Prediction
+from routepool.scoring.bulk import RowLayout, encode_file, predict_file
 from routepool.scoring.predictor import Predictor
-from routepool.scoring.rows import RowLayout
 
 __all__ = [
     "BACKENDS",

@@ -1,12 +1,10 @@
-"""What computes a model, and what is computed of a text: the contract, and the table of those who keep it."""
+"""What computes a model, and what it computes of a text: the contracts, and the table of backends."""
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from routepool.arrays import Floats32, Floats64
 from routepool.registry import Registry
 from routepool.text import Encoded, Reading
 
@@ -22,10 +20,10 @@ class Backend(Protocol):
     depth: int  # 1 reads words, 2 sentences of words
     parts: int  # of equal size, that a vector is made of: the capsules of a routing model
 
-    def logits(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
+    def logits(self, encoded: Sequence[Encoded]) -> Floats32:
         """(N, K), in the order of the texts, whatever their lengths and their number."""
 
-    def vectors(self, encoded: Sequence[Encoded]) -> NDArray[np.float32]:
+    def vectors(self, encoded: Sequence[Encoded]) -> Floats32:
         """(N, size) encodings, in the order of the texts."""
 
 
@@ -38,12 +36,30 @@ class Prediction(NamedTuple):
     """What the model says of one text."""
 
     labels: tuple[str, ...]  # one, or those at or above their thresholds
-    probabilities: NDArray[np.float64]  # (K,), in the order of the model's labels
+    probabilities: Floats64  # (K,), in the order of the model's labels
     reading: Reading
 
 
 class Encoding(NamedTuple):
     """The vector of one text."""
 
-    vector: NDArray[np.float32]  # (size,), or (capsules, size of one)
+    vector: Floats32  # (size,), or (capsules, size of one)
     reading: Reading
+
+
+class Engine(Protocol):
+    """What computes the texts of a file: a `Predictor`, in this process, or what spreads them over others.
+
+    A stream gives one result for each text, in their order, and reads only so far ahead that memory does not grow. What
+    is not finite is a `NotFiniteError` with the place of its text, after the results of all texts before it.
+    """
+
+    labels: tuple[str, ...]
+    multi_label: bool
+    columns: Mapping[str, Any] | None  # the data columns of training, looked for in other files too
+
+    def stream(self, texts: Iterable[str]) -> Iterator[Prediction]: ...
+
+    def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]: ...
+
+    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> Floats32: ...

@@ -1,57 +1,66 @@
-"""Whole files: texts read, computed and written one after the other, in memory that does not grow."""
+"""Whole files: texts are read, computed and written one after the other, in memory that does not grow."""
 
+import csv
 import io
+import json
 import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TextIO, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats64
 from routepool.datasets import Example, Reader, options_for, read
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import writing
 from routepool.printable import by_row
-from routepool.scoring.backends import Encoding, Prediction
+from routepool.scoring.backends import Encoding, Engine, Prediction
 from routepool.scoring.predictor import load
-from routepool.scoring.rows import PredictionFile, RowLayout
 from routepool.scoring.vector_files import VECTOR_FILES
+from routepool.settings.declarations import SEPARATOR
 from routepool.text import Unread
 
 R = TypeVar("R", Prediction, Encoding)
 Watch = Callable[[Iterable[Any]], Iterable[Any]]
 ROWS = 1024  # of vectors, written at once
-
-
-class Engine(Protocol):
-    """What computes the texts of a file: a `Predictor`, in this process, or what spreads them over others.
-
-    A stream gives one result for each text, in their order, and reads only so far ahead that memory does not grow. What
-    is not finite is a `NotFiniteError` with the place of its text, after the results of all texts before it.
-    """
-
-    labels: tuple[str, ...]
-    multi_label: bool
-    columns: Mapping[str, Any] | None  # the data columns of training, looked for in other files too
-
-    def stream(self, texts: Iterable[str]) -> Iterator[Prediction]: ...
-
-    def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]: ...
-
-    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> NDArray[np.float32]: ...
+FORMATS = ("csv", "jsonl")
+_DIGITS = 6  # of a probability
 
 
 class Done(NamedTuple):
-    """What there is to say of a file that was read to its end."""
+    """A file that was read to its end."""
 
     reader: Reader  # its source, and the rows that were left out
     unread: Unread  # the texts that were not read whole or not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowLayout:
+    """What a row holds beside the number of the text's row, its label and the probability of that.
+
+    Args:
+        format: csv or jsonl. JSON lines also say how much of each text was read.
+        top: how many of the likeliest labels.
+        every_label: a probability for each label.
+        keep: the input's own columns first.
+    """
+
+    format: str = "csv"
+    top: int = 1
+    every_label: bool = False
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a format that is not there."""
+        if self.format not in FORMATS:
+            raise InputError(f"--format must be csv or jsonl, got {self.format!r}")
 
 
 def predict_file(
@@ -70,10 +79,10 @@ def predict_file(
         model: what computes, or a model folder.
         source: a file, or `-` for standard input.
         out: a file, which appears complete or not at all; None for standard output.
-        layout: of the rows.
-        force: replace an output that is there.
-        watch: handed the results on their way to the file, such as a progress bar.
-        reading: how the file is read, the options of `routepool.datasets.read`.
+        layout: what a row holds.
+        force: replace an existing file.
+        watch: wraps the stream of results, as a progress bar does.
+        reading: options of `routepool.datasets.read`.
     """
     layout = layout or RowLayout()
     if out is not None:
@@ -105,10 +114,10 @@ def encode_file(
         model: what computes, or a model folder.
         source: a file, or `-` for standard input.
         out: a file whose suffix says the format; it appears complete or not at all.
-        capsules: each vector as its parts.
-        force: replace an output that is there.
-        watch: handed the results on their way to the file, such as a progress bar.
-        reading: how the file is read, the options of `routepool.datasets.read`.
+        capsules: split each vector into its parts.
+        force: replace an existing file.
+        watch: wraps the stream of results, as a progress bar does.
+        reading: options of `routepool.datasets.read`.
     """
     name = Path(out).suffix.lower().removeprefix(".")
     if name not in VECTOR_FILES.names():
@@ -152,7 +161,7 @@ def _results(
 
 @contextmanager
 def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
-    """Let an error about a text's place among the examples name its row."""
+    """Make an error that names a text's place among the examples name its row."""
     try:
         yield
     except NotFiniteError as error:
@@ -160,7 +169,7 @@ def naming_rows(source: str, examples: Sequence[Example]) -> Iterator[None]:
 
 
 def check_out(path: Path, *, force: bool) -> None:
-    """Refuse an output that cannot be written or is there already, before anything is computed for it."""
+    """Raise `InputError` if an output cannot be written or exists, before anything is computed for it."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or choose another")
     if path.exists() and not path.is_file():  # a device would be replaced by a file
@@ -197,3 +206,81 @@ def _text_file(name: str | None) -> Iterator[TextIO]:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         yield text
         text.flush()
+
+
+class PredictionFile:
+    r"""Rows on their way to a file.
+
+    >>> import sys
+    >>> from routepool.text import Reading
+    >>> file = PredictionFile(sys.stdout, RowLayout(every_label=True), ("bad", "good"))
+    >>> file.write(Example(2, "fine"), Prediction(("good",), np.array([0.25, 0.75]), Reading(0, 1)))
+    row,label,probability,p(bad),p(good)
+    2,good,0.75,0.25,0.75
+    """
+
+    def __init__(self, file: TextIO, layout: RowLayout, labels: Sequence[str], *, multi_label: bool = False) -> None:
+        self._file, self._layout, self._labels, self._multi_label = file, layout, labels, multi_label
+        self._places = {label: place for place, label in enumerate(labels)}
+        self._table = csv.writer(file, lineterminator="\n")
+        self._columns: dict[str, None] = {}  # in their order, and found at once among thousands
+
+    def write(self, example: Example, prediction: Prediction) -> None:
+        """Add the row of a text."""
+        row: dict[str, Any] = {"row": example.row, **self._answer(prediction)}
+        if self._layout.keep:
+            kept = dict(example.fields)
+            row = {**kept, **{_free(name, kept): value for name, value in row.items()}}
+        if self._layout.format == "jsonl":
+            self._file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")  # a date of a Parquet file
+            return
+        if not self._columns:
+            self._columns.update(dict.fromkeys(row))
+            self._table.writerow(self._columns)
+        extra = [name for name in row if name not in self._columns]
+        if extra:
+            raise InputError(f"row {row['row']}: column {extra[0]!r} is not in the first row; use --format jsonl")
+        self._table.writerow([row.get(name, "") for name in self._columns])
+
+    def _answer(self, prediction: Prediction) -> dict[str, Any]:
+        labels, probabilities = prediction.labels, prediction.probabilities
+        given = [self._rounded(probabilities, label) for label in labels]
+        answer: dict[str, Any]
+        if not self._multi_label:
+            answer = {"label": labels[0], "probability": given[0]}
+        elif self._layout.format == "jsonl":
+            answer = {"labels": labels, "probabilities": given}
+        else:
+            answer = {"label": SEPARATOR.join(labels), "probability": SEPARATOR.join(map(str, given))}
+        if self._layout.top > 1:
+            places = likeliest(probabilities, self._layout.top)
+            first = 1 if self._multi_label else 2  # of one label, the likeliest stands there already
+            for number, place in list(enumerate(places, 1))[first - 1 :]:
+                label = self._labels[place]
+                answer |= {f"label_{number}": label, f"probability_{number}": self._rounded(probabilities, label)}
+        if self._layout.every_label:
+            every = probabilities.round(_DIGITS).tolist()
+            answer |= {f"p({label})": one for label, one in zip(self._labels, every, strict=True)}
+        if self._layout.format == "jsonl":
+            answer |= prediction.reading._asdict()
+        return answer
+
+    def _rounded(self, probabilities: Floats64, label: str) -> float:
+        """One of thousands, perhaps: the others are not rounded."""
+        return float(probabilities[self._places[label]].round(_DIGITS))
+
+
+def likeliest(probabilities: Floats64, number: int) -> list[int]:
+    """Places of the largest of them (K,), the first of equal ones first.
+
+    >>> likeliest(np.array([0.1, 0.4, 0.1, 0.4]), 3)
+    [1, 3, 0]
+    """
+    among = np.flatnonzero(probabilities >= np.partition(probabilities, -number)[-number])
+    return among[np.argsort(-probabilities[among], kind="stable")][:number].tolist()  # type: ignore[no-any-return]
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    while name in taken:
+        name = f"predicted_{name}"
+    return name

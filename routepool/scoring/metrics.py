@@ -8,17 +8,14 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats
 from routepool.errors import InputError
 from routepool.scoring.probabilities import chosen
 
 BINS = 15
-FEWEST = 100  # texts from which a calibration error says something: of fewer, a bin holds one or two
+FEWEST = 100  # texts for a calibration error: of fewer, a bin holds one or two
 _Z = 1.959963984540054  # of a 95 % interval
-
-Counts = NDArray[np.int64]
-Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -38,13 +35,13 @@ class Evaluation:
 
     Args:
         examples: texts.
-        accuracy: share of texts with the right label; with several labels a text, with exactly the right set.
+        accuracy: share of texts with the right label, or with exactly the right set of labels.
         accuracy_low: lower end of its 95 % interval (Wilson).
         accuracy_high: upper end.
         macro_f1: mean F1 of the labels that occur, in truth or in predictions.
         micro_f1: F1 of all label decisions together.
-        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; one label a text only,
-            and from 100 texts on, since of a few it measures chance.
+        calibration_error: mean gap between confidence and accuracy in 15 bins of confidence; for one label a text and
+            at least 100 texts, since that of fewer is chance.
         brier: mean squared error of the probabilities, summed over the classes, halved for two of them as
             scikit-learn does; one label a text only.
         classes: one for each label.
@@ -110,7 +107,7 @@ def evaluate(
 
 
 def wilson_interval(right: int, examples: int) -> tuple[float, float]:
-    """The 95 % interval of a share, right also near 0 and 1 where the usual one leaves them.
+    """Wilson's 95 % interval of a share, which stays between 0 and 1.
 
     >>> tuple(round(end, 3) for end in wilson_interval(84, 100))
     (0.756, 0.899)
@@ -129,11 +126,11 @@ class Difference(NamedTuple):
     high: float
 
 
-def difference(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> Difference:
-    """Compare two models on the same texts (N,): only those that one alone gets right tell them apart.
+def difference(right: Flags, other: Flags) -> Difference:
+    """Compare two models on the same texts (N,); only texts that one alone gets right count.
 
-    The interval is the usual one of a mean of paired differences. One half is added to the squares, so that a few texts
-    on which both agree are no proof that they always do.
+    The interval is that of a mean of paired differences. One half is added to the squares: that two models agree on a
+    few texts does not prove that they always do.
 
     >>> (value, low, high) = difference(np.array([True] * 80 + [False] * 20), np.array([True] * 70 + [False] * 30))
     >>> round(value, 3), round(low, 3), round(high, 3)
@@ -145,7 +142,7 @@ def difference(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> Difference
     return Difference(value, value - _Z * spread, value + _Z * spread)
 
 
-def calibration_error(probabilities: Floats, wanted: NDArray[np.bool_]) -> float:
+def calibration_error(probabilities: Floats, wanted: Flags) -> float:
     """Mean gap between the confidence in the likeliest class and its accuracy, over bins of equal width.
 
     >>> calibration_error(np.array([[0.75, 0.25]] * 4), np.array([[True, False]] * 3 + [[False, True]]))
@@ -158,7 +155,7 @@ def calibration_error(probabilities: Floats, wanted: NDArray[np.bool_]) -> float
     return float(np.abs(gaps).sum() / len(wanted))
 
 
-def _table(labels: Sequence[Sequence[str]], known: Sequence[str]) -> NDArray[np.bool_]:
+def _table(labels: Sequence[Sequence[str]], known: Sequence[str]) -> Flags:
     places = {label: place for place, label in enumerate(known)}
     table = np.zeros((len(labels), len(known)), dtype=bool)
     for row, of_text in enumerate(labels):
@@ -166,7 +163,7 @@ def _table(labels: Sequence[Sequence[str]], known: Sequence[str]) -> NDArray[np.
     return table
 
 
-def _class_score(label: str, wanted: NDArray[np.bool_], given: NDArray[np.bool_]) -> ClassScore:
+def _class_score(label: str, wanted: Flags, given: Flags) -> ClassScore:
     hits, in_truth, predicted = int((wanted & given).sum()), int(wanted.sum()), int(given.sum())
     return ClassScore(
         label,
@@ -177,6 +174,6 @@ def _class_score(label: str, wanted: NDArray[np.bool_], given: NDArray[np.bool_]
     )
 
 
-def _brier(probabilities: Floats, wanted: NDArray[np.bool_]) -> float:
+def _brier(probabilities: Floats, wanted: Flags) -> float:
     squares = ((probabilities - wanted) ** 2).sum(axis=1)
     return float(squares.mean() / (2 if wanted.shape[1] == 2 else 1))

@@ -1,21 +1,21 @@
-"""The one path from raw text to labels: the command line, the estimator and the server use it, whatever computes."""
+"""The one path from raw text to labels: the command line, the estimator and the server use it, with any backend."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats32, Floats64
 from routepool.batching import BATCH, buffers
-from routepool.checks import check_calibration
 from routepool.errors import InputError, NotFiniteError
 from routepool.files.disk import read_json
 from routepool.scoring.backends import BACKENDS, TORCH, Backend, Encoding, Prediction
-from routepool.scoring.probabilities import check_finite, chosen, finite_rows, usual_thresholds
+from routepool.scoring.probabilities import check_finite, chosen, usual_thresholds
 from routepool.scoring.probabilities import probabilities as probabilities_of
+from routepool.settings.declarations import check_calibration
 from routepool.text import Encoded, TextReader, Unread
 
 if TYPE_CHECKING:
@@ -23,16 +23,14 @@ if TYPE_CHECKING:
     from routepool.persistence import SavedModel
 
 _CONFIG = 2**24  # bytes in which a backend is looked for
-
-Floats = NDArray[np.float32]
-Part = tuple[list[Encoded], Floats]  # of a stream: texts, and a row of numbers for each
+R = TypeVar("R")
 
 
 class Predictor:
     """Raw texts -> labels, probabilities and vectors.
 
-    What gives plain labels or arrays warns (`UnreadTextWarning`, once a call) of texts that are longer than the model
-    reads and of texts without a word that it knows; a `Prediction`, an `Encoding` and an explanation say it themselves.
+    Methods that return plain labels or arrays warn (`UnreadTextWarning`, once a call) of texts that are longer than the
+    model reads and of texts without a known word; a `Prediction`, an `Encoding` and an explanation say it themselves.
 
     Args:
         tokenizer: text -> ids.
@@ -42,7 +40,7 @@ class Predictor:
         temperature: calibrates the probabilities.
         thresholds: of a multi-label model, one for each label.
         columns: the data columns it was trained on, used again unless others are named.
-        saved: the model as a folder holds it, so that it can be saved and shared; an exported one has none.
+        saved: the model as a folder holds it, to be saved and shared; an exported model has none.
     """
 
     def __init__(
@@ -77,10 +75,10 @@ class Predictor:
 
         Args:
             name: a folder, or the name of a hub model such as `someone/some-model`; a folder of that name wins.
-            revision: of the hub model: a branch, a tag or a commit; else the newest.
-            token: for a private model; else the one that you logged in with, if any.
-            cache_dir: where downloads are kept, else where the hub's package keeps them.
-            local_files_only: use what is there, download nothing.
+            revision: a branch, a tag or a commit of the hub model; None for the newest.
+            token: for a private model; None for the one you logged in with, if any.
+            cache_dir: where downloads are kept; None for the hub package's own place.
+            local_files_only: download nothing.
         """
         if not isinstance(name, str) or os.path.lexists(name):
             return load(name)
@@ -99,9 +97,9 @@ class Predictor:
 
         Args:
             folder: made if missing.
-            card: what README.md shall say beside what is known from training, such as `{"license": "mit"}`;
-                `routepool.persistence.card.render` lists the fields.
-            force: replace the model that is there.
+            card: fields of README.md beside those known from training, such as `{"license": "mit"}`;
+                `routepool.persistence.card.render` lists them.
+            force: replace an existing model.
         """
         from routepool.persistence import save_model  # noqa: PLC0415
         from routepool.persistence.card import remembered  # noqa: PLC0415
@@ -123,11 +121,11 @@ class Predictor:
         """Share the model folder on a hub, and return the address of what was uploaded.
 
         Args:
-            name: such as `someone/some-model`; made if it is not there.
+            name: such as `someone/some-model`; made if missing.
             card: as in `save_pretrained`.
-            private: whether a new one is only for you; None leaves it to the hub.
-            revision: a branch, made if it is not there; else the main one.
-            token: else the one that you logged in with.
+            private: whether a new repository is private; None leaves it to the hub.
+            revision: a branch, made if missing; None for the main one.
+            token: None for the one you logged in with.
             commit_message: what the hub's history says.
         """
         from routepool.persistence.hubs import HUBS  # noqa: PLC0415
@@ -144,27 +142,27 @@ class Predictor:
         labels = chosen(self.predict_proba(texts), self.labels, self.thresholds)
         return labels if self.multi_label else [label for (label,) in labels]
 
-    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    def predict_proba(self, texts: Sequence[str]) -> Floats64:
         """(N, K) calibrated probabilities, in the order of `labels`."""
         return self._probabilities(self.logits(texts))
 
-    def logits(self, texts: Sequence[str]) -> Floats:
+    def logits(self, texts: Sequence[str]) -> Floats32:
         """(N, K) what the model computes before temperature and thresholds, in the order of `labels`."""
         encoded, logits = self._logits(texts)
         Unread.of(map(self.tokenizer.reading, encoded)).warn()
         return logits
 
     def predictions(self, texts: Sequence[str]) -> list[Prediction]:
-        """All that there is to say of each text, how much of it was read included."""
+        """Labels and probabilities of each text, and how much of it was read."""
         return self._predictions(*self._logits(texts))
 
-    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> Floats:
+    def encode(self, texts: Sequence[str], *, capsules: bool = False) -> Floats32:
         """The vector that the last aggregator makes of each text.
 
         Args:
             texts: N of them.
-            capsules: each vector as the parts it is the concatenation of: the capsules of routing, the rows of
-                structured attention; any other aggregator has one.
+            capsules: split each vector into its parts: the capsules of routing, the rows of structured attention;
+                any other aggregator has one part.
 
         Returns:
             (N, size), or (N, capsules, size of one).
@@ -194,15 +192,17 @@ class Predictor:
 
     def stream(self, texts: Iterable[str]) -> Iterator[Prediction]:
         """One prediction for each text, in their order, in memory that does not grow with their number."""
-        parts = self._parts(texts, self.backend.logits)
-        return (result for part in parts for result in self._predictions(*part))
+        return self._streamed(texts, self.backend.logits, self._predictions)
 
     def stream_encodings(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Encoding]:
         """One encoding for each text, in their order, in memory that does not grow with their number."""
-        parts = ((held, self._parted(vectors, capsules)) for held, vectors in self._parts(texts, self.backend.vectors))
-        return (one for held, vectors in parts for one in map(Encoding, vectors, map(self.tokenizer.reading, held)))
 
-    def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Floats]:
+        def encodings(encoded: Sequence[Encoded], vectors: Floats32) -> Iterable[Encoding]:
+            return map(Encoding, self._parted(vectors, capsules), map(self.tokenizer.reading, encoded))
+
+        return self._streamed(texts, self.backend.vectors, encodings)
+
+    def stream_vectors(self, texts: Iterable[str], *, capsules: bool = False) -> Iterator[Floats32]:
         """The rows of `encode` one by one, in memory that does not grow with their number; it warns at the end."""
         unread = Unread()
         for place, encoding in enumerate(self.stream_encodings(texts, capsules=capsules)):
@@ -210,43 +210,48 @@ class Predictor:
             yield encoding.vector
         unread.warn()
 
-    def _parts(self, texts: Iterable[str], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
+    def _streamed(
+        self,
+        texts: Iterable[str],
+        compute: Callable[[Sequence[Encoded]], Floats32],
+        results: Callable[[Sequence[Encoded], Floats32], Iterable[R]],
+    ) -> Iterator[R]:
+        """The results of texts, a buffer computed at a time, up to the first whose numbers are not finite."""
         if isinstance(texts, str):  # its letters would be taken for texts
             raise InputError("wanted texts one by one, got one string; put it in a list")
-        return _computed(self.tokenizer.stream(texts, self.backend.depth), compute)
 
-    def _logits(self, texts: Sequence[str]) -> tuple[list[Encoded], Floats]:
+        def stream() -> Iterator[R]:
+            first = 0
+            for held in buffers(self.tokenizer.stream(texts, self.backend.depth)):
+                values = compute(held)
+                broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
+                end = int(broken[0]) if len(broken) else len(held)
+                for start in range(0, end, BATCH):  # results weigh more than the numbers they are made of
+                    some = slice(start, min(start + BATCH, end))
+                    yield from results(held[some], values[some])
+                if end < len(held):
+                    raise NotFiniteError(first + end)
+                first += end
+
+        return stream()
+
+    def _logits(self, texts: Sequence[str]) -> tuple[list[Encoded], Floats32]:
         encoded = self.tokenizer.encode(texts, self.backend.depth)
         logits = self.backend.logits(encoded)
         check_finite(logits)
         return encoded, logits
 
-    def _predictions(self, encoded: Sequence[Encoded], logits: Floats) -> list[Prediction]:
+    def _predictions(self, encoded: Sequence[Encoded], logits: Floats32) -> list[Prediction]:
         probabilities = self._probabilities(logits)
         labels = chosen(probabilities, self.labels, self.thresholds)
         return list(map(Prediction, labels, probabilities, map(self.tokenizer.reading, encoded)))
 
-    def _probabilities(self, logits: Floats) -> NDArray[np.float64]:
+    def _probabilities(self, logits: Floats32) -> Floats64:
         return probabilities_of(logits, temperature=self.temperature, multi_label=self.multi_label)
 
-    def _parted(self, vectors: Floats, capsules: bool) -> Floats:
+    def _parted(self, vectors: Floats32, capsules: bool) -> Floats32:
         rows, size = vectors.shape
         return vectors.reshape(rows, self.backend.parts, size // self.backend.parts) if capsules else vectors
-
-
-def _computed(texts: Iterable[Encoded], compute: Callable[[Sequence[Encoded]], Floats]) -> Iterator[Part]:
-    """What is computed of texts, a part of a buffer after the other, up to the first that is not finite."""
-    first = 0
-    for held in buffers(texts):
-        values = compute(held)
-        broken = np.flatnonzero(~finite_rows(values))
-        end = int(broken[0]) if len(broken) else len(held)
-        for start in range(0, end, BATCH):  # what is made of them weighs more than the numbers
-            some = slice(start, min(start + BATCH, end))
-            yield held[some], values[some]
-        if end < len(held):
-            raise NotFiniteError(first + end)
-        first += end
 
 
 def load(folder: str | os.PathLike[str]) -> Predictor:

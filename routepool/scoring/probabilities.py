@@ -5,18 +5,17 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Flags, Floats, Floats64, Integers
 from routepool.errors import NotFiniteError
 
-Floats = NDArray[np.floating]
-_SMALLEST, _LARGEST = 0.25, 20.0  # temperatures: a model is too sure of itself more often, and by more, than not
-_FAR = 0.1  # from a logarithm of 0: where the pull back gets weaker
+_SMALLEST, _LARGEST = 0.25, 20.0  # temperatures: models are more often too sure than too unsure, and by more
+_FAR = 0.1  # log T from which the pull towards 1 gets weaker
 _CANDIDATES = np.linspace(0.05, 0.95, 19).round(2)  # for a threshold
 _USUAL = 0.5
 
 
-def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool = False) -> NDArray[np.float64]:
+def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool = False) -> Floats64:
     """Softmax over the classes, or a sigmoid for each; a temperature above 1 makes them less sure.
 
     >>> probabilities(np.array([[0.0, 0.0]])).tolist(), probabilities(np.array([[0.0]]), multi_label=True).tolist()
@@ -24,30 +23,28 @@ def probabilities(logits: Floats, *, temperature: float = 1.0, multi_label: bool
     """
     scaled = np.asarray(logits, dtype=np.float64) / temperature
     if multi_label:
-        sigmoid: NDArray[np.float64] = 0.5 * (1 + np.tanh(0.5 * scaled))  # this form does not overflow
+        sigmoid: Floats64 = 0.5 * (1 + np.tanh(0.5 * scaled))  # this form does not overflow
         return sigmoid
     exponentials = np.exp(scaled - scaled.max(axis=1, keepdims=True, initial=-np.inf))
-    normalised: NDArray[np.float64] = exponentials / exponentials.sum(axis=1, keepdims=True)
+    normalised: Floats64 = exponentials / exponentials.sum(axis=1, keepdims=True)
     return normalised
 
 
-def check_finite(values: Floats, places: Sequence[int] | NDArray[np.int64] | None = None) -> None:
-    """Refuse what a model computed of texts, a row for each, if it is not finite; `places` are the rows' own names.
+def check_finite(values: Floats, places: Sequence[int] | Integers | None = None) -> None:
+    """Raise `NotFiniteError` if a row of what a model computed of texts, (N, K), is not finite.
+
+    Args:
+        values: a row for each text.
+        places: of the texts, if they are not those of the rows.
 
     >>> check_finite(np.array([[0.5], [np.nan]]))
     Traceback (most recent call last):
     routepool.errors.NotFiniteError: the model's answer to texts[1] is not a finite number, so its weights are damaged \
 or far too large; copy the model folder again, or train again with a lower learning_rate
     """
-    broken = np.flatnonzero(~finite_rows(values))
+    broken = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(broken):
         raise NotFiniteError(int(broken[0] if places is None else places[broken[0]]))
-
-
-def finite_rows(values: Floats) -> NDArray[np.bool_]:
-    """(N,) of (N, ...): is all of a row finite?"""
-    finite = np.isfinite(values)
-    return np.asarray(finite.all(axis=tuple(range(1, finite.ndim))), dtype=np.bool_)
 
 
 def chosen(
@@ -67,15 +64,15 @@ def chosen(
 
 
 def usual_thresholds(labels: Sequence[str], *, multi_label: bool) -> tuple[float, ...] | None:
-    """Those of a model without tuned ones: 0.5 for each label, none where the likeliest label wins."""
+    """The thresholds of a model without tuned ones: 0.5 for each label, none where the likeliest label wins."""
     return (0.5,) * len(labels) if multi_label else None
 
 
-def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool = False) -> float:
+def fit_temperature(logits: Floats, targets: Integers, *, multi_label: bool = False) -> float:
     """The temperature under which held-out targets are likeliest, between 1/4 and 20, drawn towards 1.
 
-    The penalty for leaving 1 is that of a prior with heavy tails, log(1 + (log T / 0.1)^2): small doubts leave the
-    model's own probabilities alone, clear evidence has its way almost in full. docs/decisions has what else was tried.
+    The penalty for leaving 1, log(1 + (log T / 0.1)^2), is that of a prior with heavy tails: weak evidence changes the
+    probabilities little, clear evidence changes them almost in full (docs/decisions has what else was tried).
 
     Args:
         logits: (N, K).
@@ -104,7 +101,7 @@ def fit_temperature(logits: Floats, targets: NDArray[np.int64], *, multi_label: 
     return float(np.exp(best))
 
 
-def _log_loss(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool) -> float:
+def _log_loss(logits: Floats, targets: Integers, *, multi_label: bool) -> float:
     """Summed over the texts."""
     if multi_label:
         return float((np.logaddexp(0, logits) - targets * logits).sum())
@@ -113,7 +110,7 @@ def _log_loss(logits: Floats, targets: NDArray[np.int64], *, multi_label: bool) 
     return float((total - logits[np.arange(len(logits)), targets]).sum())
 
 
-def tune_thresholds(probabilities: Floats, targets: NDArray[np.int64]) -> tuple[float, ...]:
+def tune_thresholds(probabilities: Floats, targets: Integers) -> tuple[float, ...]:
     """For each class of a multi-label set, the threshold with the best F1 on held-out texts; 0.5 among equals.
 
     >>> tune_thresholds(np.array([[0.3], [0.2], [0.1]]), np.array([[1], [1], [0]]))
@@ -127,6 +124,6 @@ def tune_thresholds(probabilities: Floats, targets: NDArray[np.int64]) -> tuple[
     return tuple(best)
 
 
-def _f1(predicted: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> float:
+def _f1(predicted: Flags, wanted: Flags) -> float:
     total = predicted.sum() + wanted.sum()
     return float(2 * (predicted & wanted).sum() / total) if total else 0.0

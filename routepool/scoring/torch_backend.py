@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats32
 from routepool.batching import BATCH, Batch
 from routepool.model import Classifier, Trace
 from routepool.text import Encoded
-
-Floats = NDArray[np.float32]
 
 
 def depth_of(model: Classifier) -> int:
@@ -26,14 +24,14 @@ class TorchBackend:
         self.depth = depth_of(model)
         self.parts: int = model.levels[-1].aggregator.parts.number  # type: ignore[union-attr, assignment]
 
-    def logits(self, encoded: Sequence[Encoded]) -> Floats:
+    def logits(self, encoded: Sequence[Encoded]) -> Floats32:
         return logits_of(self.model, encoded)
 
-    def vectors(self, encoded: Sequence[Encoded]) -> Floats:
+    def vectors(self, encoded: Sequence[Encoded]) -> Floats32:
         return _in_order(self.model, encoded, "vector", self.model.head.in_features)
 
 
-def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int = BATCH) -> Floats:
+def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int = BATCH) -> Floats32:
     """One row of logits for each text, (N, K), as of a model that does not train.
 
     >>> from routepool.settings import ModelConfig
@@ -47,7 +45,7 @@ def logits_of(model: Classifier, encoded: Sequence[Encoded], *, batch_size: int 
     return _in_order(model, encoded, "logits", model.head.out_features, batch_size)
 
 
-def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: int, batch_size: int = BATCH) -> Floats:
+def _in_order(model: Classifier, encoded: Sequence[Encoded], what: str, size: int, batch_size: int = BATCH) -> Floats32:
     result = np.empty((len(encoded), size), dtype=np.float32)
     for batch, trace in traces(model, encoded, batch_size):
         result[batch.rows] = getattr(trace, what).float().numpy(force=True)

@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import BinaryIO, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from routepool.arrays import Floats32
 from routepool.registry import Extra, Registry
 
 NAME = "vectors"  # of the tensor
@@ -18,7 +18,7 @@ _HEADER = 512  # bytes of a safetensors header with room for any number of rows
 class VectorFile(Protocol):
     """A file being filled; made from a binary file that can be sought, and the shape of one vector."""
 
-    def write(self, rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
+    def write(self, rows: Sequence[int], vectors: Floats32) -> None:
         """Add vectors (N, ...) and the rows of the input they belong to."""
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class _Headed:
         self._file, self._shape, self._rows = file, shape, 0
         file.write(self.header((0, *shape)))
 
-    def write(self, rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
+    def write(self, rows: Sequence[int], vectors: Floats32) -> None:
         self._file.write(vectors.astype("<f4", copy=False).tobytes())
         self._rows += len(vectors)
 

@@ -1,6 +1,6 @@
-"""Which settings a model is trained with: a preset, a file's tables, and any setting changed by its name.
+"""The settings a model is trained with: a preset, the tables of a file, and settings changed by name.
 
-The command line and the estimator choose alike, because both choose here.
+The command line and the estimator both choose here.
 """
 
 import tomllib
@@ -51,11 +51,11 @@ class Changes:
         return cls(preset, {}, values)
 
     def preset(self, *, data: str = "", document: bool = False) -> Preset:
-        """The settings that come of it.
+        """The settings that result.
 
         Args:
             data: the known set's name, or anything else.
-            document: the texts are read sentence by sentence, unless a depth is asked for.
+            document: read texts sentence by sentence, unless a depth is given.
         """
         depth = self._asked("depth", 1)
         document = document if depth is None else depth != 1
@@ -76,7 +76,7 @@ class Changes:
         return chosen
 
     def _asked(self, key: str, default: Any) -> Any:
-        """The value of a setting of the model, None where nobody gives one."""
+        """The value given for a setting of the model, or None."""
         if key in self.values:
             return _read(self.values[key], default)
         return self.tables.get("model", {}).get(key)
@@ -103,7 +103,7 @@ def assign(chosen: Preset, values: Mapping[str, Any]) -> Preset:
 
 
 def value_of(chosen: Preset, key: str) -> Any:
-    """What a setting is, or an option of the encoder's or the aggregator's class that was given one.
+    """The value of a setting, or of an option that was given to the encoder or the aggregator.
 
     >>> value_of(named_preset("released-sst2"), "capsule_size")
     400
@@ -114,7 +114,7 @@ def value_of(chosen: Preset, key: str) -> Any:
 
 
 def _change_group(chosen: Preset, group: str, values: Mapping[str, Any]) -> Preset:
-    """Some settings of one group changed; options that another class does not have go with the class they belong to."""
+    """Change settings of one group; a new encoder or aggregator drops the options that its class does not have."""
     before = getattr(chosen, group)
     kept = {}
     for part in _PARTS:
@@ -160,7 +160,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Typed]:
 
 
 def parse_value(raw: str, default: Any) -> Any:
-    """A typed value for a setting with that default; what cannot be parsed stays a string, for the setting to refuse.
+    """Parse a value for a setting with that default; what cannot be parsed stays a string, which the setting refuses.
 
     >>> parse_value("1", 0.5), parse_value("true", False), parse_value("3,4", (1, 2)), parse_value("max", "mean")
     (1.0, True, (3, 4), 'max')

@@ -1,21 +1,23 @@
-"""Every setting, declared once: its default, its bounds and its help.
+"""Every setting, declared once: its default, its bounds and its help; and the checks of other numbers.
 
-A setting's declaration gives the default of the library, the help of the command line and the field of
-`config.json`. Names of encoders, aggregators and their options are checked when the model is built, against the
-registries and the classes themselves, so a newly registered class needs no entry here.
+A declaration gives the default of the library, the help of the command line and the field of `config.json`. Names of
+encoders, aggregators and their options are checked against the registries and the classes when the model is built, so
+a newly registered class needs no entry here.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 from routepool.errors import InputError, unknown
+from routepool.printable import plural
 
 PLACES = ("embedding", "encoder", "aggregator", "tanh", "hidden")
-LARGEST = 2**16  # of a size: a layer of so many units has more weights than any machine here could train
+LARGEST = 2**16  # of a size: a larger layer has more weights than a machine without an accelerator could train
 SEPARATOR = "|"  # between the labels of a text
 PHRASES = "-phrases"  # ends the name of a known set that comes with the labelled phrases of its sentences
+COLDEST, HOTTEST = 1e-3, 1e3  # of a temperature; calibration gives 1/4 to 20
 S = TypeVar("S", bound="Settings")
 
 
@@ -35,11 +37,43 @@ def setting(
     return field(default=default, metadata=metadata)
 
 
+def whole_number(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
+    """The value, or an error that names it and its bounds; True and 2.0 are no whole numbers."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be at most {most}, got {value!r:.80}")
+    return value
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+    """The value, or an error that lists the choices."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r:.80}")
+    return value
+
+
+def check_calibration(temperature: float, thresholds: Sequence[float] | None, labels: int) -> None:
+    """Raise `InputError` on a temperature by which logits would overflow or say nothing, and on wrong thresholds."""
+    if not _is_number(temperature) or not COLDEST <= temperature <= HOTTEST:
+        raise InputError(f"temperature must be a number from {COLDEST:g} to {HOTTEST:g}, got {temperature!r:.80}")
+    if thresholds is None:
+        return
+    listed = isinstance(thresholds, list | tuple) and len(thresholds) == labels
+    if not listed or not all(_is_number(one) and 0 <= one <= 1 for one in thresholds):
+        wanted = f"null or {plural(labels, 'number')} from 0 to 1, one for each label"
+        raise InputError(f"thresholds must be {wanted}, got {thresholds!r:.80}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _check(name: str, value: Any, default: Any, rule: Mapping[str, Any]) -> None:
     _check_type(name, value, default)
     for chosen in value if isinstance(value, tuple) else (value,):
-        if rule["choices"] and chosen not in rule["choices"]:
-            raise InputError(f"{name} must be one of {', '.join(rule['choices'])}, got {chosen!r:.80}")
+        if rule["choices"]:
+            one_of(name, chosen, rule["choices"])
     # Written as `not inside` so that NaN, which lies nowhere, is refused too.
     if rule["least"] is not None and not value >= rule["least"]:
         raise InputError(f"{name} must be at least {rule['least']}, got {value!r:.80}")
@@ -70,7 +104,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A frozen group of checked settings that can be written to JSON and read back.
+    """A group of checked settings that can be written to JSON and read back.
 
     >>> ModelConfig(hidden_size=0)
     Traceback (most recent call last):
@@ -105,12 +139,12 @@ class TextConfig(Settings):
     routepool.errors.InputError: split must be one of words, spaces, got 'letters'
     """
 
-    lowercase: bool = setting(True, "read capital letters as small ones")
-    split: str = setting("words", "words, or spaces for text that is tokenised already", choices=("words", "spaces"))
-    separator: str = setting("", "string between the sentences of a document, such as <sssss>; empty: find them")
+    lowercase: bool = setting(True, "lower-case the text")
+    split: str = setting("words", "words, or spaces for text that is already tokenised", choices=("words", "spaces"))
+    separator: str = setting("", "string between the sentences of a document, such as <sssss>; empty: detect them")
     language: str = setting("en", "language code for finding sentences; an unknown one is read as English")
-    max_words: int = setting(1000, "words read of a sentence, or of a text without sentences; 0: all", least=0)
-    max_sentences: int = setting(1000, "sentences read of a document; 0: all", least=0)
+    max_words: int = setting(1000, "words to read of a sentence, or of a text without sentences; 0: all", least=0)
+    max_sentences: int = setting(1000, "sentences to read of a document; 0: all", least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +159,7 @@ class ModelConfig(Settings):
     encoder_options: Mapping[str, Any] = setting({}, "options of the encoder's class")
     upper_encoder: str = setting("", "encoder of sentences; empty: that of the words, bilstm above a pre-trained one")
     hidden_size: int = setting(
-        200, "units of the encoder in each direction, or filters of each width", least=1, most=LARGEST
+        200, "hidden units of the encoder in each direction, or filters of each width", least=1, most=LARGEST
     )
     aggregator: str = setting("routing", "turns the words' vectors into one")
     aggregator_options: Mapping[str, Any] = setting({}, "options of the aggregator's class")
@@ -161,19 +195,19 @@ def split_source(encoder: str) -> tuple[str, str]:
 class TrainingConfig(Settings):
     """How a model is trained. The defaults are the paper's for SST-2; its silences are filled from its code."""
 
-    epochs: int = setting(50, "passes over the training set at most", least=1)
+    epochs: int = setting(50, "most passes over the training set", least=1)
     patience: int = setting(7, "stop after this many epochs without a better dev score", least=1)
     kept_epoch: str = setting(
         "best",
-        "whose weights are kept: best (on dev), or last (of all epochs), as fits a rate that falls to 0",
+        "epoch whose weights are kept: best (on dev), or last, which suits a rate that falls to 0",
         choices=("best", "last"),
     )
     batch_size: int = setting(64, "examples in a step", least=1)
-    smallest_batch: int = setting(16, "low bound of the batch as it is halved", least=1)
+    smallest_batch: int = setting(16, "smallest size to which the batch is halved", least=1)
     window: int = setting(
-        5000, "examples of the sliding bucket a batch is drawn from; doubled as the batch halves", least=1
+        5000, "examples, sorted by length, that a batch is drawn from; doubled when the batch is halved", least=1
     )
-    replacement: bool = setting(True, "draw batches with replacement (the released code) or see each example once")
+    replacement: bool = setting(True, "draw batches with replacement (the released code), or each example once")
     learning_rate: float = setting(3e-4, "initial rate of Adam", above=0, most=1)
     encoder_learning_rate: float = setting(
         0.0, "initial rate of a pre-trained encoder's last layer; 0: that of the rest", least=0, most=1
@@ -184,7 +218,7 @@ class TrainingConfig(Settings):
     warmup: float = setting(0.0, "share of all steps in which the learning rate rises to its start", least=0, most=0.9)
     schedule: str = setting(
         "stairs",
-        "of the rate: stairs (decay, decay_steps), or linear down to lowest_rate",
+        "how the rate falls: stairs (decay, decay_steps), or linear down to lowest_rate",
         choices=("stairs", "linear"),
     )
     decay: float = setting(0.95, "factor of the learning rate at each stair", above=0, most=1)
@@ -197,19 +231,24 @@ class TrainingConfig(Settings):
     frozen_epochs: int = setting(2, "epochs before the frozen word vectors learn too", least=0)
     frozen_rows: str = setting(
         "known",
-        "which: known (words with a pre-trained vector) or unknown (the released code's inverted mask)",
+        "frozen word vectors: known (words with a pre-trained vector), or unknown (as the released code does)",
         choices=("known", "unknown"),
     )
     sparse: bool = setting(True, "update only the word vectors a batch touches")
     class_weight: str = setting(
-        "none", "weight of a class in the loss: none, or balanced (rare classes more)", choices=("none", "balanced")
+        "none",
+        "weight of a class in the loss: none, or balanced (more for rare classes)",
+        choices=("none", "balanced"),
     )
     label_weight: float = setting(
-        0.0, "of the labels in the loss of a student, 1 - that of its teachers; for distillation only", least=0, most=1
+        0.0,
+        "weight of the labels in a student's loss, the teachers have the rest; in distillation only",
+        least=0,
+        most=1,
     )
     average_weights: float = setting(
         0.0,
-        "decay of a moving average of the weights, such as 0.999; it is what dev scores and what is kept; 0: none",
+        "decay of a moving average of the weights, such as 0.999; dev scores it and it is kept; 0: none",
         least=0,
         most=0.99999,
     )
@@ -219,7 +258,7 @@ class TrainingConfig(Settings):
     calibration: float = setting(
         0.0,
         "share of the dev set to calibrate probabilities on; the rest decides when to stop. 1: all of it does both; "
-        "0: nothing is calibrated",
+        "0: no calibration",
         least=0,
         most=1,
     )
@@ -229,10 +268,10 @@ class TrainingConfig(Settings):
     word_dropout: float = setting(0.0, "share of words replaced by the unknown word in training", least=0, most=0.9)
     precision: str = setting(
         "full",
-        "of the products in training: full, or bf16, which processors that have it compute faster; weights stay full",
+        "precision of products in training: full, or bf16, faster on processors that have it; weights stay full",
         choices=("full", "bf16"),
     )
-    seed: int = setting(0, "of initial weights, batches and dropout", least=0, most=2**63 - 1)
+    seed: int = setting(0, "seed of initial weights, batches and dropout", least=0, most=2**63 - 1)
 
 
 @dataclass(frozen=True)

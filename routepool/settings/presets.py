@@ -1,4 +1,4 @@
-"""Settings that belong together: the defaults, those of the paper and of its code, a baseline, the best on SST."""
+"""The presets: the defaults, the settings of the paper and of its code, a baseline, the best on SST."""
 
 from dataclasses import replace
 from typing import Any
@@ -75,7 +75,7 @@ def _cnn(dataset: str) -> Preset:
 
 
 def _best(**options: bool) -> Preset:
-    """What does best on SST with its labelled phrases: chosen on dev, docs/reproduction.md has the search."""
+    """The best on SST with its labelled phrases, chosen on dev; docs/reproduction.md has the search."""
     steps: dict[str, Any] = {"epochs": 3, "patience": 3, "smallest_batch": 64, "window": 256, "replacement": False}
     rate: dict[str, Any] = {"schedule": "linear", "learning_rate": 1e-3, "lowest_rate": 0.0}
     return Preset(
@@ -108,7 +108,7 @@ def preset(name: str) -> Preset:
 
 
 def default_preset(*, document: bool = False) -> Preset:
-    """The settings of a user who names none; benchmarks/kinds.py tells how they do on texts of many kinds."""
+    """The settings of a user who names none; benchmarks/kinds.py measures them on texts of many kinds."""
     batch, word_dropout, frozen_epochs = (32, 0.0, 1) if document else (64, 0.2, 0)
     options = {"average": True, "capsule_size": 32}
     return Preset(
@@ -132,7 +132,7 @@ def default_preset(*, document: bool = False) -> Preset:
 
 
 def pretrained_preset(*, document: bool = False, frozen: bool = False) -> Preset:
-    """The settings of a user who names nothing but a pre-trained encoder; benchmarks/minilm.py tells how they do."""
+    """The settings of a user who names only a pre-trained encoder; benchmarks/minilm.py measures them."""
     batch, epochs = (64, 20) if frozen else (32, 3)
     chosen = default_preset(document=document)
     sizes: dict[str, Any] = {"hidden_size": 200, "aggregator_options": {"average": True}}
@@ -171,8 +171,8 @@ def named_preset(
         name: one of `preset_names`.
         data: a known set's name, or anything else.
         document: texts are read sentence by sentence.
-        encoder: what will be put in; `default` has other settings for a pre-trained one.
-        frozen: the pre-trained encoder will not learn.
+        encoder: its name; `default` has other settings for a pre-trained one.
+        frozen: the pre-trained encoder does not learn.
 
     >>> named_preset("paper", document=True) == preset("paper-imdb")
     True

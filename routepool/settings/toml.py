@@ -35,7 +35,7 @@ def read_preset(path: Path) -> PresetFile:
 
 
 def read_toml(path: Path, hint: str) -> tuple[str, dict[str, Any]]:
-    """The preset that a file starts from, and the rest of what it holds; `hint` says what is wanted in its place."""
+    """The preset that a file starts from, and its other values; `hint` ends the message of an error."""
     try:
         with path.open("rb") as file:
             content = file.read(_AT_MOST + 1)
@@ -56,8 +56,7 @@ def read_toml(path: Path, hint: str) -> tuple[str, dict[str, Any]]:
 def to_toml(preset: Preset, *, complete: bool = False) -> str:
     """A preset as a file to change and train with; each setting's help stands beside it.
 
-    How text is read depends on the data, so those settings are comments until somebody sets one; in a `complete` file
-    they are set.
+    Settings of how text is read are comments, since they depend on the data; a `complete` file sets them.
     """
     lines = []
     for name, settings in (("model", preset.model), ("training", preset.training), ("text", preset.text)):

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from routepool.arrays import Floats32
-from routepool.batching import Batch, Schedule, SlidingBucket, forget_words, length_of, prefetch
+from routepool.batching import Batch, Prefetched, Schedule, SlidingBucket, forget_words, length_of
 from routepool.errors import InterruptedTrainingError, RoutepoolError
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
@@ -134,7 +134,7 @@ class Trainer:
         losses: list[float] = []
         examples, start = 0, time.perf_counter()
         number = self.bucket.number(schedule.batch_size)
-        with prefetch(self._batches(number)) as batches:
+        with Prefetched(self._batches(number)) as batches:
             for batch in batches:
                 losses.append(self._step(batch, number))
                 examples += len(batch.rows)

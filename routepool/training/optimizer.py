@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from routepool.errors import InputError
-from routepool.layers.embedding import Embedding
+from routepool.layers.blocks import Embedding
 from routepool.layers.encoders import PretrainedEncoder
 from routepool.model import Classifier
 from routepool.settings import TrainingConfig

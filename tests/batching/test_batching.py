@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from routepool.arrays import Integers
 from routepool.batching import (
     Batch,
+    Prefetched,
     Schedule,
     SlidingBucket,
     buffers,
     evaluation_batches,
     length_of,
     pad,
-    prefetch,
     shard,
 )
-from routepool.batching.padding import Integers
 from routepool.datasets import load_named
 from routepool.errors import InputError
 from routepool.text import Encoded, Tokenizer
@@ -218,13 +218,13 @@ def test_no_depth_of_prefetching_changes_a_batch(replacement: bool) -> None:
     bucket = SlidingBucket(np.arange(100) % 7, seed=3, replacement=replacement)
     expected = [rows.tolist() for rows in epoch_of(bucket, 2, 8, 20)]
     for depth in (0, 1, 5, 100):
-        prepared = prefetch((bucket.rows(2, i, batch_size=8, window=20) for i in range(13)), depth)
+        prepared = Prefetched((bucket.rows(2, i, batch_size=8, window=20) for i in range(13)), depth)
         assert [rows.tolist() for rows in prepared] == expected
     assert not prefetching_threads()
 
 
 def test_an_error_in_preparation_reaches_the_consumer_in_its_place() -> None:
-    prepared = prefetch(failing(), 5)
+    prepared = Prefetched(failing(), 5)
     assert next(prepared) == 1
     with pytest.raises(InputError, match="row 2"):
         next(prepared)
@@ -234,7 +234,7 @@ def test_an_error_in_preparation_reaches_the_consumer_in_its_place() -> None:
 
 def test_prefetching_reads_no_further_than_its_depth() -> None:
     taken: list[int] = []
-    with prefetch(noting(taken), 3) as prepared:
+    with Prefetched(noting(taken), 3) as prepared:
         next(prepared)
         time.sleep(0.05)
         assert len(taken) <= 4
@@ -243,7 +243,7 @@ def test_prefetching_reads_no_further_than_its_depth() -> None:
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, GeneratorExit, InputError])
 def test_the_thread_ends_when_the_consumer_stops_early(stop: type[BaseException]) -> None:
     def steps() -> Generator[int]:
-        with prefetch(noting([])) as prepared:
+        with Prefetched(noting([])) as prepared:
             yield from prepared
 
     running = steps()
@@ -255,7 +255,7 @@ def test_the_thread_ends_when_the_consumer_stops_early(stop: type[BaseException]
 
 def test_an_interrupt_while_waiting_ends_the_thread() -> None:
     consumer = threading.get_ident()
-    prepared = prefetch(slow(lambda: signal.pthread_kill(consumer, signal.SIGINT)), 0)
+    prepared = Prefetched(slow(lambda: signal.pthread_kill(consumer, signal.SIGINT)), 0)
     with pytest.raises(KeyboardInterrupt):
         next(prepared)
     assert not prefetching_threads()
@@ -263,7 +263,7 @@ def test_an_interrupt_while_waiting_ends_the_thread() -> None:
 
 
 def test_the_thread_ends_when_the_consumer_drops_it() -> None:
-    for _ in prefetch(noting([])):
+    for _ in Prefetched(noting([])):
         break
     gc.collect()
     for thread in prefetching_threads():
@@ -272,7 +272,7 @@ def test_the_thread_ends_when_the_consumer_drops_it() -> None:
 
 
 def test_waiting_is_measured() -> None:
-    prepared = prefetch(slow(lambda: None), 0)
+    prepared = Prefetched(slow(lambda: None), 0)
     assert list(prepared) == [1]
     assert 0.09 < prepared.waited < 30
 
@@ -286,7 +286,7 @@ def test_waiting_is_measured() -> None:
         (lambda: SlidingBucket([1], seed=0, replacement=True).number(0), "at least 1, got 0"),
         (lambda: SlidingBucket([1], seed=0, replacement=False).rows(0, 1, batch_size=2, window=2), "0 to 0, got 1"),
         (lambda: shard(np.arange(4), 2, 2), "from 0 to 1, got 2"),
-        (lambda: prefetch([1], -1), "got -1"),
+        (lambda: Prefetched([1], -1), "got -1"),
     ],
 )
 def test_an_error_says_what_came_and_what_was_wanted(call: Callable[[], object], said: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.cli_runs import TINY, call, refused, run_process, sentences, succeed, train_tiny, write_csv
 
-from routepool.scoring.rows import likeliest
+from routepool.scoring.bulk import likeliest
 
 
 @pytest.fixture(scope="module")

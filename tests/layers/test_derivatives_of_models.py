@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, jacfwd, jacrev, vmap
 
 from routepool.layers import Encoder
-from routepool.layers.dropout import Dropout, LockedDropout
+from routepool.layers.blocks import Dropout, LockedDropout
 from routepool.model import Classifier
 from routepool.settings import ENCODERS, ModelConfig
 

@@ -8,7 +8,7 @@ from support import planted
 from torch import Tensor, nn
 
 from routepool.errors import InputError
-from routepool.layers.dropout import LockedDropout
+from routepool.layers.blocks import LockedDropout
 from routepool.model import Classifier
 from routepool.persistence import load_model, save_model
 from routepool.settings import ModelConfig

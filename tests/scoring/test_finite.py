@@ -10,12 +10,12 @@ import pytest
 from support.cli_runs import call, refused
 from support.model_folders import overflowing, tiny_model
 
-from routepool.checks import COLDEST, HOTTEST
 from routepool.errors import InputError, NotFiniteError
 from routepool.persistence import save_model
 from routepool.scoring.predictor import Predictor, of_saved
 from routepool.scoring.probabilities import probabilities
 from routepool.settings import ModelConfig, TextConfig, TrainingConfig
+from routepool.settings.declarations import COLDEST, HOTTEST
 from routepool.training import Teacher, teacher_logits
 
 TEXTS = ["fresh bread", "warm soup", "warm bread"]  # soup is more than 32 bits can hold

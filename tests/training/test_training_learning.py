@@ -9,7 +9,7 @@ import torch
 from support import planted
 
 from routepool.errors import InputError
-from routepool.layers.dropout import LockedDropout
+from routepool.layers.blocks import LockedDropout
 from routepool.persistence import SavedModel, load_model, save_model
 from routepool.settings import AGGREGATORS, OF_LEARNING, change
 from routepool.training import Fitted, Task

@@ -12,7 +12,7 @@ from support import planted
 from support.crashing import fast, killed_at, posix  # noqa: F401 - fast is used by being here
 from support.planted import Failing, resumed
 
-from routepool.batching import prefetch
+from routepool.batching import Prefetched
 from routepool.persistence import latest_checkpoint
 from routepool.training import Fitted, Hook, InterruptedTrainingError, StepReport, loop
 
@@ -36,7 +36,7 @@ def test_the_same_seed_gives_the_same_weights_whatever_was_drawn_before(uninterr
 def test_how_far_batches_are_prepared_ahead_changes_nothing(
     depth: int, uninterrupted: Fitted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "prefetch", lambda batches: prefetch(batches, depth))
+    monkeypatch.setattr(loop, "Prefetched", lambda batches: Prefetched(batches, depth))
     assert planted.identical(planted.train(), uninterrupted)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from routepool.checks import at_least, between
 from routepool.errors import InputError
 from routepool.extras.huggingface.source import (
     build,
@@ -25,6 +24,7 @@ from routepool.extras.huggingface.states import StatesCache, folder_of
 from routepool.layers.encoders import Pretrained, PretrainedEncoder
 from routepool.model import group_rows
 from routepool.settings import PRETRAINED, TextConfig
+from routepool.settings.declarations import whole_number
 
 PIECES = 4096  # computed at once without gradients, padding included: 25 MB for the widest layer of a small encoder
 _LAYER = re.compile(r"\b(?:layers?|h|blocks?)\.(\d+)\.")
@@ -64,15 +64,15 @@ class HuggingFaceEncoder(PretrainedEncoder):
         if not isinstance(frozen, bool):
             raise InputError(f"frozen must be true or false, got {frozen!r:.80}")
         self.model = build(architecture)
-        self.out_features = at_least("hidden_size", getattr(self.model.config, "hidden_size", 0), 1)
+        self.out_features = whole_number("hidden_size", getattr(self.model.config, "hidden_size", 0))
         self.rows = len(self.model.get_input_embeddings().weight)  # type: ignore[arg-type]
         if vocabulary_size > self.rows:
             raise InputError(f"the encoder knows ids below {self.rows}, but its tokenizer has {vocabulary_size}")
         self.before, self.behind = (
-            [between("an id", each, 0, self.rows - 1) for each in ids] for ids in (before, behind)
+            [whole_number("an id", each, 0, self.rows - 1) for each in ids] for ids in (before, behind)
         )
-        self.window = min(between("pieces", pieces, 1, 2**20), _positions(self.model)) - len(before) - len(behind)
-        at_least("pieces of a window beside the special ones", self.window, 1)
+        self.window = min(whole_number("pieces", pieces, 1, 2**20), _positions(self.model)) - len(before) - len(behind)
+        whole_number("pieces of a window beside the special ones", self.window)
         self.padding = getattr(self.model.config, "pad_token_id", None) or 0
         self.frozen = frozen
         self.cache: StatesCache | None = None

@@ -2,12 +2,14 @@
 
 # B batch  T tokens  D features  R rows of attention
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
-from routepool.checks import between, one_of
 from routepool.layers.contract import Aggregator, Parts, masked_softmax, register_aggregator
 from routepool.settings import LARGEST
+from routepool.settings.declarations import one_of
 
 
 @register_aggregator("attention")
@@ -58,10 +60,13 @@ class StructuredAttention(Aggregator):
     (torch.Size([2, 12]), torch.Size([2, 7, 3]))
     """
 
+    largest: ClassVar = {"rows": 1000, "attention_size": LARGEST}
+
     def __init__(self, in_features: int, *, rows: int = 5, attention_size: int = 350) -> None:
-        super().__init__(in_features, out_features=in_features * between("rows", rows, 1, 1000))
+        super().__init__(in_features, rows=rows, attention_size=attention_size)
+        self.out_features = in_features * rows
         self.parts = Parts(rows, "row", share_of="text")
-        self.hidden = nn.Linear(in_features, between("attention_size", attention_size, 1, LARGEST), bias=False)
+        self.hidden = nn.Linear(in_features, attention_size, bias=False)
         self.score = nn.Linear(attention_size, rows, bias=False)
         self.reset_parameters()
 
@@ -73,10 +78,10 @@ class StructuredAttention(Aggregator):
 
 @register_aggregator("multi-hop")
 class MultiHopAttention(Aggregator):
-    """Attention asked again and again, the query of a hop being the output of the one before.
+    """Attention in several hops: the output of one is the query of the next.
 
-    The paper calls reverse routing its like (section 3); this is the form to compare it with: one capsule, no squash,
-    a learned first query. The weights are those of the last hop.
+    The paper likens reverse routing to it (section 3). This is the form to compare with: one capsule, no squash, a
+    learned first query. The weights are those of the last hop.
 
     Args:
         in_features: size of a token's vector.
@@ -87,11 +92,12 @@ class MultiHopAttention(Aggregator):
     (torch.Size([2, 4]), torch.Size([2, 3, 1]))
     """
 
+    largest: ClassVar = {"hops": 100}
     parts = Parts(share_of="text")
 
     def __init__(self, in_features: int, *, hops: int = 3) -> None:
-        super().__init__(in_features)
-        self.hops = between("hops", hops, 1, 100)
+        super().__init__(in_features, hops=hops)
+        self.hops = hops
         self.query = nn.Parameter(torch.empty(1, in_features))
         self.reset_parameters()
 

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from routepool.layers.aggregation.algorithm import (
+from routepool.layers.aggregation.routing import (
     SHORT,
     Algorithm,
     LinearMessages,
