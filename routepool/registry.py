@@ -10,9 +10,12 @@ your own `import`, or on first use of the name if its package declares it as an 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points, packages_distributions, version
-from typing import Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from routepool.errors import InputError, MissingPackageError, unknown
+
+if TYPE_CHECKING:
+    from routepool.layers import Aggregator, Encoder, Head, PretrainedEncoder
 
 PLUGINS = "routepool.plugins"  # the group of entry points: the name of a registered class -> the module it is in
 
@@ -118,3 +121,12 @@ def origin_of(entry: type) -> str | None:
         return None
     brought_by = [f"{name} {version(name)}" for name in packages_distributions().get(top, ())[:1]]
     return " of ".join([f"{entry.__module__}.{entry.__qualname__}", *brought_by])
+
+
+# The classes that a setting names.
+AGGREGATORS: "Registry[type[Aggregator]]" = Registry("aggregator", home="routepool.layers")
+ENCODERS: "Registry[type[Encoder]]" = Registry("encoder", home="routepool.layers")
+HEADS: "Registry[type[Head]]" = Registry("head", home="routepool.layers")
+PRETRAINED: "Registry[type[PretrainedEncoder]]" = Registry(
+    "pre-trained encoder", {"hf": Extra("routepool.extras.huggingface", "hf")}
+)

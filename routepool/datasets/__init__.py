@@ -36,6 +36,7 @@ from routepool.datasets.loading import Dataset as Dataset
 from routepool.datasets.loading import check_trainable as check_trainable
 from routepool.datasets.loading import load_dataset as load_dataset
 from routepool.datasets.loading import natural_order as natural_order
+from routepool.datasets.loading import split as split
 from routepool.datasets.named import NAMED as NAMED
 from routepool.datasets.named import Parts as Parts
 from routepool.datasets.named import load_named as load_named
@@ -47,4 +48,3 @@ from routepool.datasets.records import Example as Example
 from routepool.datasets.records import Kind as Kind
 from routepool.datasets.records import ReadOptions as ReadOptions
 from routepool.datasets.records import Skipped as Skipped
-from routepool.datasets.splits import split as split

@@ -17,8 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from routepool.datasets.loading import Dataset, load_dataset, natural_order
-from routepool.datasets.splits import split
+from routepool.datasets.loading import Dataset, load_dataset, natural_order, split
 from routepool.errors import InputError, MissingPackageError
 from routepool.registry import Registry
 from routepool.settings import PHRASES

@@ -53,10 +53,6 @@ class Columns:
     why: str
     header: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """As a model keeps them."""
-        return {"text": self.text, "label": self.label, "header": self.header}
-
 
 class Skipped(NamedTuple):
     """A row that was left out, and why."""

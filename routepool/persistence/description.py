@@ -10,7 +10,8 @@ from torch import Tensor
 
 from routepool.errors import InputError, MissingPackageError, RoutepoolError, UnknownNameError, unknown
 from routepool.model import Classifier
-from routepool.settings import ModelConfig, TrainingConfig, plugins_of
+from routepool.registry import AGGREGATORS, ENCODERS, PRETRAINED, origin_of
+from routepool.settings import ModelConfig, TrainingConfig
 from routepool.settings.declarations import check_calibration
 from routepool.text import TextReader
 
@@ -132,6 +133,19 @@ class SavedModel(Description):
 
     classifier: Classifier
     tokenizer: TextReader
+
+
+def plugins_of(config: ModelConfig) -> dict[str, str]:
+    """Where those of a model's classes come from that are not routepool's: setting -> class and package.
+
+    >>> plugins_of(ModelConfig(aggregator="max"))
+    {}
+    """
+    encoder = PRETRAINED if config.encoder in PRETRAINED.names() else ENCODERS
+    used = {"aggregator": AGGREGATORS[config.aggregator], "encoder": encoder[config.encoder]}
+    if config.upper_encoder:
+        used["upper_encoder"] = ENCODERS[config.upper_encoder]
+    return {setting: origin for setting, cls in used.items() if (origin := origin_of(cls)) is not None}
 
 
 def _check(name: str, wanted: str, value: Any, right: object) -> None:

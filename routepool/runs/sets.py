@@ -18,6 +18,7 @@ from routepool.datasets import (
     skipped_lines,
     split,
 )
+from routepool.datasets.records import Columns
 from routepool.errors import InputError
 from routepool.printable import plural
 from routepool.settings.declarations import SEPARATOR
@@ -93,7 +94,7 @@ def read_sets(source: DataSource, reporter: "Reporter") -> Sets:
         test = parts.test if source.score_test else None
     else:
         train, dev, test = _read(_file(source.data), None, source, reporter), None, None
-    columns = train.columns.to_dict()
+    columns = _kept(train.columns)
     if source.dev:
         dev = _read(source.dev, columns, source, reporter)
     if source.test:
@@ -118,7 +119,7 @@ def remembered(source: DataSource, sets: Sets) -> dict[str, Any] | None:
     if source.is_named:
         return None
     separator = {"separator": source.options.get("separator", SEPARATOR)} if sets.train.multi_label else {}
-    return sets.train.columns.to_dict() | separator
+    return _kept(sets.train.columns) | separator
 
 
 def check_labels(data: Dataset, labels: Sequence[str]) -> None:
@@ -191,3 +192,8 @@ def _file(name: str) -> str:
 
 def _read_options(options: Mapping[str, Any]) -> ReadOptions:
     return cast(ReadOptions, {name: value for name, value in options.items() if value is not None})
+
+
+def _kept(columns: Columns) -> dict[str, Any]:
+    """As a model keeps them."""
+    return {"text": columns.text, "label": columns.label, "header": columns.header}

@@ -57,11 +57,6 @@ class RowLayout:
     every_label: bool = False
     keep: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse a format that is not there."""
-        if self.format not in FORMATS:
-            raise InputError(f"--format must be csv or jsonl, got {self.format!r}")
-
 
 def predict_file(
     model: Engine | str | os.PathLike[str],
@@ -85,6 +80,8 @@ def predict_file(
         reading: options of `routepool.datasets.read`.
     """
     layout = layout or RowLayout()
+    if layout.format not in FORMATS:
+        raise InputError(f"--format must be csv or jsonl, got {layout.format!r}")
     if out is not None:
         check_out(Path(out), force=force)
     engine = load(model) if isinstance(model, str | os.PathLike) else model

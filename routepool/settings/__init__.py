@@ -1,5 +1,6 @@
 """Every setting: declared with its default and its help, put together as presets, changed by name, read from TOML."""
 
+from routepool.registry import AGGREGATORS, ENCODERS, HEADS, PRETRAINED
 from routepool.settings.choosing import Changes, assign
 from routepool.settings.declarations import (
     GROUPS,
@@ -13,7 +14,6 @@ from routepool.settings.declarations import (
     change,
     split_source,
 )
-from routepool.settings.parts import AGGREGATORS, ENCODERS, HEADS, PRETRAINED, plugins_of
 from routepool.settings.presets import (
     PRESETS,
     default_preset,
@@ -44,7 +44,6 @@ __all__ = [
     "change",
     "default_preset",
     "named_preset",
-    "plugins_of",
     "preset",
     "preset_names",
     "pretrained_preset",

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from routepool.errors import InputError, unknown
+from routepool.registry import AGGREGATORS, ENCODERS, PRETRAINED
 from routepool.settings.declarations import GROUPS, Preset, change, split_source
-from routepool.settings.parts import AGGREGATORS, ENCODERS, PRETRAINED
 from routepool.settings.presets import OF_THE_PAPER, named_preset, preset_names, text_settings
 from routepool.settings.toml import Tables, read_preset
 

@@ -236,15 +236,10 @@ class TrainingConfig(Settings):
     )
     sparse: bool = setting(True, "update only the word vectors a batch touches")
     class_weight: str = setting(
-        "none",
-        "weight of a class in the loss: none, or balanced (more for rare classes)",
-        choices=("none", "balanced"),
+        "none", "weight of a class in the loss: none, or balanced (more for rare classes)", choices=("none", "balanced")
     )
     label_weight: float = setting(
-        0.0,
-        "weight of the labels in a student's loss, the teachers have the rest; in distillation only",
-        least=0,
-        most=1,
+        0.0, "weight of the labels in a student's loss; the teachers have the rest", least=0, most=1
     )
     average_weights: float = setting(
         0.0,

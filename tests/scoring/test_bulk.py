@@ -82,7 +82,7 @@ def test_an_output_that_is_there_is_kept_unless_forced(run: Path, new: str, tmp_
 
 def test_a_layout_that_cannot_be_is_refused(run: Path, new: str) -> None:
     with pytest.raises(InputError, match="must be csv or jsonl, got 'xml'"):
-        RowLayout(format="xml")
+        predict_file(run, new, layout=RowLayout(format="xml"))
     with pytest.raises(InputError, match="must be at most 2, the labels of the model, got 3"):
         predict_file(run, new, layout=RowLayout(top=3))
 
