@@ -44,15 +44,15 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, extras: Mapping[str, Extra] | None = None, *, home: str | None = None) -> None:
         self.kind = kind
-        self._entries: dict[str, T] = {}
-        self._extras = dict(extras or {})
+        self.entries: dict[str, T] = {}
+        self.extras = dict(extras or {})
         self._home = home  # a module that fills the table, imported when it is first asked
 
     def register(self, name: str) -> Callable[[T], T]:
         """Enter the decorated class under `name`; a name is given once."""
 
         def enter(entry: T) -> T:
-            if self._entries.setdefault(name, entry) is not entry:
+            if self.entries.setdefault(name, entry) is not entry:
                 raise InputError(f"{self.kind} {name!r} is already registered; choose another name")
             return entry
 
@@ -61,16 +61,16 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Every known name, optional parts included."""
         self._fill()
-        return sorted(self._entries.keys() | self._extras.keys())
+        return sorted(self.entries.keys() | self.extras.keys())
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._entries:
+        if name not in self.entries:
             self._fill()
-        if name not in self._entries:
+        if name not in self.entries:
             self._import(name)
-        if name not in self._entries:
+        if name not in self.entries:
             raise unknown(self.kind, name, self.names())
-        return self._entries[name]
+        return self.entries[name]
 
     def _fill(self) -> None:
         home, self._home = self._home, None
@@ -79,8 +79,8 @@ class Registry(Generic[T]):
 
     def _import(self, name: str) -> None:
         """Import what registers the name: an optional part of routepool, else an installed package that declares it."""
-        if name in self._extras:
-            module, extra = self._extras[name]
+        if name in self.extras:
+            module, extra = self.extras[name]
             try:
                 import_module(module)
             except ModuleNotFoundError as error:

@@ -45,7 +45,7 @@ class OptunaSearch(Search):
         self._plan, self._file = plan, file
         self._domains = {name: _Domain(domain, plan.sampler) for name, domain in plan.space.items()}
         url = URL.create("sqlite", database=str(file.absolute())).render_as_string()
-        with self._errors():
+        with self.errors_in_words():
             self._study = optuna.create_study(
                 storage=optuna.storages.RDBStorage(url),
                 study_name=_NAME,
@@ -55,23 +55,24 @@ class OptunaSearch(Search):
             )
 
     def trials(self) -> list[Trial]:
-        with self._errors():
+        with self.errors_in_words():
             known = self._study.get_trials(deepcopy=False, states=tuple(_STATES))
             return [self._trial(frozen) for frozen in known]
 
     def begin(self) -> Attempt:
-        with self._errors():
+        with self.errors_in_words():
             begun = self._study.get_trials(deepcopy=False)
             left = next((trial for trial in begun if trial.state == TrialState.RUNNING), None)
             number = len(begun) if left is None else left.number
             self._study.sampler = self._sampler(number)
             # A trial that was under way when the process was killed begins again, with the same values.
-            trial = self._study.ask() if left is None else optuna.Trial(self._study, left._trial_id)
+            trial = self._study.ask() if left is None else optuna.Trial(self._study, left._trial_id)  # noqa: SLF001
             settings = {name: domain.suggest(trial, name) for name, domain in self._domains.items()}
             return _OptunaAttempt(self, trial, settings)
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def errors_in_words(self) -> Iterator[None]:
+        """Say in one sentence what the database or the sampler cannot do."""
         try:
             yield
         except (SQLAlchemyError, OptunaError) as error:
@@ -104,14 +105,14 @@ class _OptunaAttempt(Attempt):
         self._survived = max(reported, default=0)  # epochs before the process was killed
 
     def report(self, epoch: int, score: float) -> bool:
-        with self._search._errors():
+        with self._search.errors_in_words():
             if epoch > self._survived:
                 self._trial.report(score, epoch)
             # Optuna judges the last epoch that it knows; the epochs before were judged in their time.
             return epoch >= self._survived and self._trial.should_prune()
 
     def end(self, outcome: Outcome) -> None:
-        with self._search._errors():
+        with self._search.errors_in_words():
             self._trial.set_user_attr(_OUTCOME, vars(outcome))  # in one piece: a trial that has ended has all of it
             state = next(state for state, name in _STATES.items() if name == outcome.state)
             score = outcome.score if state == TrialState.COMPLETE else None

@@ -29,7 +29,7 @@ SCALE = 0.3
 _spec = find_spec("wordllama")
 if _spec is None or _spec.origin is None:
     raise ModuleNotFoundError("No module named 'wordllama'", name="wordllama")
-_FOLDER = Path(_spec.origin).parent
+FOLDER = Path(_spec.origin).parent
 
 
 @SOURCES.register("wordllama")
@@ -72,7 +72,7 @@ def _tokenizer(content: bytes) -> Tokenizer:
 def _content(name: str) -> bytes:
     """A file of the package, which must be the one that was installed."""
     try:
-        content = (_FOLDER / name).read_bytes()
+        content = (FOLDER / name).read_bytes()
     except OSError as error:
         raise InputError(
             f"the installed wordllama has no {name}; version 0.4.0.post1 does: install that one"

@@ -246,8 +246,8 @@ def may_branch(on: Tensor) -> bool:
 
 def transformed(*tensors: Tensor | None) -> bool:
     """Whether a `torch.func` transform is at work, or one of the tensors is many (`is_grads_batched`)."""
-    many = torch._C._functorch.is_legacy_batchedtensor
-    return torch._C._are_functorch_transforms_active() or any(each is not None and many(each) for each in tensors)
+    many = torch._C._functorch.is_legacy_batchedtensor  # noqa: SLF001
+    return torch._C._are_functorch_transforms_active() or any(each is not None and many(each) for each in tensors)  # noqa: SLF001
 
 
 def backward_suffices(*tensors: Tensor | None) -> bool:

@@ -31,7 +31,7 @@ CARD, MANIFEST = "README.md", "manifest.json"
 SOURCE = "for the settings and labels of config.json"  # of the tensors, in messages
 _BIAS = "head.output.bias"  # a number for each label
 # Bytes that a file may have beyond what its labels or words account for, and for each of these.
-_LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
+LITTLE, _OF_A_LABEL, _OF_A_WORD = 2**20, 10_000, 2_000
 OF_A_MANIFEST = 100_000  # bytes: it has a line or four for each of three files
 _SHA256 = re.compile("[0-9a-f]{64}")
 _DAMAGE = (SafetensorError, KeyError, ValueError, TypeError, RuntimeError, AssertionError)
@@ -160,7 +160,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 def check_size(path: Path, size: int, *, labels: int = 0, words: int = 0) -> None:
     """Refuse a file out of proportion to its labels or words."""
-    most = _LITTLE + _OF_A_LABEL * labels + _OF_A_WORD * words
+    most = LITTLE + _OF_A_LABEL * labels + _OF_A_WORD * words
     if size > most:
         raise InputError(f"{path}: wanted at most {most} bytes for a model of this size, got {size}; train again")
 

@@ -120,7 +120,7 @@ class Unread:
 
 def warn(message: str) -> None:
     """Warn at the line of the user's code that called routepool."""
-    frame, level = sys._getframe(), 1
+    frame, level = sys._getframe(), 1  # noqa: SLF001
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UnreadTextWarning, stacklevel=level)

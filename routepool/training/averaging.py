@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from routepool.model import Classifier
 from routepool.training.optimizer import TABLE, embedding_of
 
-_RESCALE = 1e-3  # of the shrinkage: far from where float32 would lose the offsets
+RESCALE = 1e-3  # of the shrinkage: far from where float32 would lose the offsets
 
 
 class AveragedWeights:
@@ -80,7 +80,7 @@ class AveragedWeights:
             moved_away = before.sub_(self._table.detach().index_select(0, rows))
             self._offsets.index_add_(0, rows, moved_away, alpha=1 / self._shrinkage)
         self._shrinkage *= decay
-        if self._shrinkage < _RESCALE:
+        if self._shrinkage < RESCALE:
             self._offsets.mul_(self._shrinkage)
             self._shrinkage = 1.0
 

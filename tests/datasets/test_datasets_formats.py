@@ -137,7 +137,7 @@ def test_parquet_is_read_with_its_extra_and_streams(tmp_path: Path) -> None:
 
 def test_parquet_without_its_package_gives_the_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data.parquet").write_bytes(b"PAR1")
-    monkeypatch.setattr("routepool.datasets.records.FORMATS._entries", {})
+    monkeypatch.setattr("routepool.datasets.records.FORMATS.entries", {})
     monkeypatch.delitem(sys.modules, "routepool.extras.parquet", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingPackageError, match=r'pip install "routepool\[parquet\]"'):

@@ -277,7 +277,7 @@ def test_explaining_leaves_the_model_as_it_was(sentences: SavedModel) -> None:
         sentences.classifier.eval()
     assert all(torch.equal(before[name], tensor) for name, tensor in planted.weights(sentences).items())
     assert all(parameter.grad is None for parameter in sentences.classifier.parameters())
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in sentences.classifier.modules())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in sentences.classifier.modules())  # noqa: SLF001
 
 
 def _padded(saved: SavedModel, text: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -97,13 +97,13 @@ def test_long_rows_are_read_whole_in_windows_of_near_equal_length(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
-    compute = HuggingFaceEncoder._pass
+    compute = HuggingFaceEncoder.one_pass
 
     def watched(self: HuggingFaceEncoder, windows: list[Tensor]) -> list[Tensor]:
         read.extend(len(window) for window in windows)
         return compute(self, windows)
 
-    monkeypatch.setattr(HuggingFaceEncoder, "_pass", watched)
+    monkeypatch.setattr(HuggingFaceEncoder, "one_pass", watched)
     model = built(folder)
     (part,) = rows(5 * WINDOW + 1)
     with torch.inference_mode():

@@ -48,13 +48,13 @@ def frozen(folder: Path, *, seed: int = 0) -> Fitted:
 def counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many windows each pass of the encoder reads."""
     passes: list[int] = []
-    compute = HuggingFaceEncoder._pass
+    compute = HuggingFaceEncoder.one_pass
 
     def counted(self: HuggingFaceEncoder, windows: list[Tensor]) -> list[Tensor]:
         passes.append(len(windows))
         return compute(self, windows)
 
-    monkeypatch.setattr(HuggingFaceEncoder, "_pass", counted)
+    monkeypatch.setattr(HuggingFaceEncoder, "one_pass", counted)
     return passes
 
 

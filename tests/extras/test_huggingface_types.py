@@ -64,4 +64,4 @@ def test_an_architecture_names_no_code_to_run(tmp_path: Path) -> None:
     made = PRETRAINED["hf"](20, **{**found.options, "architecture": {**found.options["architecture"], **foreign}})
     assert isinstance(made, HuggingFaceEncoder)
     assert type(made.model).__module__ == "transformers.models.bert.modeling_bert"
-    assert made.model.config._attn_implementation == "sdpa"
+    assert made.model.config._attn_implementation == "sdpa"  # noqa: SLF001

@@ -82,7 +82,7 @@ def test_an_aggregator_with_a_table_it_does_not_save_is_loaded(tmp_path: Path, m
             weights = mask.unsqueeze(-1).to(states.dtype)
             return (weights * states).sum(1) * self.table, weights
 
-    monkeypatch.setitem(AGGREGATORS._entries, "doubled", Doubled)
+    monkeypatch.setitem(AGGREGATORS.entries, "doubled", Doubled)
     saved = tiny_model(config=change(CONFIG, aggregator="doubled", aggregator_options={}))
     save_model(tmp_path, saved, card={})
     before = torch.get_rng_state()

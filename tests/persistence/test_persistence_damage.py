@@ -189,7 +189,7 @@ def test_a_config_without_a_key_or_too_large_is_refused(run: Path, monkeypatch: 
     reseal(run, "config.json", json.dumps({key: config[key] for key in config if key != "labels"}).encode())
     refused(run, r"config\.json: wanted the key labels, got none")
     reseal(run, "config.json", b'{"format_version": 1}' + b" " * 10_000)
-    monkeypatch.setattr("routepool.persistence.folder._LITTLE", -10_000)
+    monkeypatch.setattr("routepool.persistence.folder.LITTLE", -10_000)
     refused(run, r"config\.json: wanted at most 10000 bytes for a model of this size, got 10021")
 
 
@@ -198,7 +198,7 @@ def test_a_model_of_a_package_that_is_not_installed_gives_the_pip_line(
 ) -> None:
     from routepool.settings import ENCODERS
 
-    monkeypatch.setitem(ENCODERS._extras, "far", Extra("routepool_far_away", "far"))
+    monkeypatch.setitem(ENCODERS.extras, "far", Extra("routepool_far_away", "far"))
     change_model_config(run, encoder="far")
     with pytest.raises(MissingPackageError, match=r'pip install "routepool\[far\]"'):
         load_model(run)

@@ -53,7 +53,7 @@ def plain_average(seen: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 def test_what_is_kept_is_the_plain_average_of_every_step(
     sparse: bool, rescale: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(averaging, "_RESCALE", rescale)
+    monkeypatch.setattr(averaging, "RESCALE", rescale)
     seen, kept = watched(sparse=sparse, average_weights=DECAY)
     assert len(seen) == 17  # two epochs of eight steps, so the best epoch may be either
     candidates = [plain_average(seen[:9]), plain_average(seen)]

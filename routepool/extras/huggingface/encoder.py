@@ -132,7 +132,7 @@ class HuggingFaceEncoder(PretrainedEncoder):
 
     def _encode_alone(self, window: Tensor) -> Tensor:
         with torch.autocast(window.device.type, enabled=False):  # what is kept has one precision
-            return self._pass([window])[0]
+            return self.one_pass([window])[0]
 
     def _encode(self, windows: Sequence[Tensor]) -> list[Tensor]:
         """The states of each window, windows of near-equal length computed together."""
@@ -141,11 +141,12 @@ class HuggingFaceEncoder(PretrainedEncoder):
         found: list[Tensor] = [lengths] * len(windows)
         for rows, longest in group_rows(mask):
             for some in torch.split(rows, max(1, PIECES // longest)):
-                for row, states in zip(some.tolist(), self._pass([windows[row] for row in some]), strict=True):
+                for row, states in zip(some.tolist(), self.one_pass([windows[row] for row in some]), strict=True):
                     found[row] = states
         return found
 
-    def _pass(self, windows: Sequence[Tensor]) -> list[Tensor]:
+    def one_pass(self, windows: Sequence[Tensor]) -> list[Tensor]:
+        """States of the pieces of some windows, read together."""
         before, behind = (windows[0].new_tensor(some) for some in (self.before, self.behind))
         rows = [torch.cat([before, window, behind]) for window in windows]
         ids = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self.padding)
