@@ -10,7 +10,7 @@ from routepool.cli import screen
 from routepool.cli.explain import QuestionOptions
 from routepool.cli.painting import paint
 from routepool.datasets import Dataset, Example, options_for
-from routepool.datasets.sources import looks_like_data
+from routepool.datasets.reading import looks_like_data
 from routepool.errors import InputError
 from routepool.explaining import Audit, CapsuleReport, Subject, audit, report_capsules
 from routepool.explaining.audits import Measure

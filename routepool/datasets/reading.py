@@ -24,7 +24,7 @@ from routepool.datasets.records import (
     Skipped,
     Table,
 )
-from routepool.datasets.sources import FORMAT_OF, LONGEST_ROW, PLAIN, Source, SourceLike, suffix_of
+from routepool.datasets.sources import COMPRESSED, LONGEST_ROW, Source, SourceLike, suffix_of
 from routepool.errors import InputError, listed, unknown
 from routepool.printable import by_row, plural
 from routepool.settings.declarations import SEPARATOR
@@ -36,6 +36,16 @@ LISTED = 1000  # skipped rows of a kind that are kept by name; all are counted
 ON_ERROR = ("stop", "skip")
 _STOP = ("stop", "raise")  # the second is its older name, which runs that were stopped have on record
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
+# Suffixes that are not the name of their format; what has none is lines of text, or fastText's format.
+_FORMAT_OF = {
+    "": "lines",
+    ".txt": "lines",
+    ".tab": "tsv",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".ss": "tang",
+    ".ft": "fasttext",
+}
 _OWN_COLUMNS = ("lines", "fasttext", "tang")  # formats whose columns are always the same
 LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 _SAID = 20  # skipped rows that are listed with their reasons
@@ -205,7 +215,17 @@ def options_for(source: str, columns: Mapping[str, Any] | None, **asked: Any) ->
 def _named_format(name: str | Path) -> str | None:
     """The format that goes with a file's suffix; files of plain lines and of fastText may share one."""
     suffix = suffix_of(name)
-    return FORMAT_OF.get(suffix, "lines" if suffix in PLAIN else None)
+    named = suffix[1:] if suffix[1:] in FORMATS.names() else None
+    return _FORMAT_OF.get(suffix, named)
+
+
+def looks_like_data(name: str) -> bool:
+    """Whether a name ends as that of a data file, compressed or not, does.
+
+    >>> looks_like_data("reviews.csv.gz"), looks_like_data("great."), looks_like_data("3.50")
+    (True, False, False)
+    """
+    return name.lower().endswith(COMPRESSED) or (suffix_of(name) != "" and _named_format(name) is not None)
 
 
 def _format_of(source: Source) -> str:

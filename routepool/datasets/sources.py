@@ -27,12 +27,7 @@ LONGEST_ROW = 6_000_000  # characters; a million words fit
 # Records from which columns and headers are detected, and their characters: all are in memory at once.
 _SAMPLED, _SAMPLED_CHARACTERS = 100, 2**20
 
-_COMPRESSED = (".gz", ".bz2", ".xz")
-PLAIN = ("", ".txt")  # lines of text, or fastText's format, as the first line shows
-FORMAT_OF = {
-    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
-    ".parquet": "parquet", ".ss": "tang", ".ft": "fasttext", ".fasttext": "fasttext",
-}  # fmt: skip
+COMPRESSED = (".gz", ".bz2", ".xz")
 _COMPRESSIONS = (
     (re.compile(rb"\x1f\x8b"), gzip.open),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.open),
@@ -195,16 +190,7 @@ def suffix_of(name: str | Path) -> str:
     ('.csv', '', '')
     """
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
-    return next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
-
-
-def looks_like_data(name: str) -> bool:
-    """Whether a name ends as that of a data file does.
-
-    >>> looks_like_data("reviews.csv.gz"), looks_like_data("great."), looks_like_data("3.50")
-    (True, False, False)
-    """
-    return name.lower().endswith((*FORMAT_OF, ".txt", *_COMPRESSED))
+    return next((suffix for suffix in reversed(suffixes) if suffix not in COMPRESSED), "")
 
 
 def _check_file(path: Path) -> None:
