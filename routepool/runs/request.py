@@ -25,7 +25,7 @@ def help_of(setting: str) -> str:
     """The help of a setting, from its declaration.
 
     >>> help_of("seed")
-    'Of initial weights, batches and dropout.'
+    'Seed of initial weights, batches and dropout.'
     """
     declared = {item.name: str(item.metadata["help"]) for group in GROUPS.values() for item in fields(group)}
     text = declared[setting]

@@ -258,7 +258,7 @@ def test_bad_rows_are_skipped_and_listed_if_asked(tmp_path: Path) -> None:
         file.write("one,two,three\n")
     assert "reviews.csv, row 62: 3 fields" in refused("train", data, "--out", tmp_path / "run", *TINY)
     told = succeed("train", data, "--out", tmp_path / "run", *TINY, "--on-error", "skip")
-    assert "1 rows skipped" in told.err
+    assert "1 row skipped" in told.err
     assert "row 62: 3 fields" in told.err
 
 
