@@ -1,6 +1,8 @@
 """The package as a user meets it: light to import, complete, and honest about what is missing."""
 
 import ast
+import contextlib
+import importlib
 import re
 import runpy
 import subprocess
@@ -9,12 +11,13 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import routepool
 from routepool.errors import InputError, MissingPackageError, UnknownNameError
-from routepool.registry import Extra, Registry
+from routepool.registry import PLUGINS, Extra, Registry
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]
@@ -71,6 +74,25 @@ def test_the_picture_of_the_rooms_is_what_its_script_draws() -> None:
 def test_links_between_the_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name leads to a module, or to something in one."""
+    module, _, rest = name.partition(".")
+    found: Any = importlib.import_module(module)
+    for part in rest.split("."):
+        if not hasattr(found, part):
+            with contextlib.suppress(ModuleNotFoundError):
+                importlib.import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part, None)
+    return found is not None
+
+
+def test_what_the_pages_name_is_there() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    named = {name for page in pages for name in re.findall(r"`(routepool(?:\.[a-zA-Z_]+)+)", page.read_text("utf-8"))}
+    assert len(named) > 10
+    assert sorted(name for name in named - {PLUGINS} if not exists(name)) == []
 
 
 @pytest.mark.parametrize("name", routepool.__all__)
