@@ -15,6 +15,7 @@ from routepool.cli.options import (
     MultiLabel,
     MultiLabelCommand,
     TextColumn,
+    unfold,
 )
 from routepool.settings.declarations import SEPARATOR
 
@@ -22,6 +23,7 @@ app = typer.Typer(no_args_is_help=True, help="Check a data set, list the known s
 
 
 @app.command("check", cls=MultiLabelCommand)
+@unfold
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE|NAME", help="A file of labelled texts, or a known set.")],
     against: Annotated[

@@ -19,7 +19,7 @@ import numpy as np
 from routepool.arrays import Floats64
 from routepool.datasets import Example, Reader, options_for, read
 from routepool.errors import InputError, NotFiniteError
-from routepool.files.disk import writing
+from routepool.files.disk import whole, writing
 from routepool.printable import by_row
 from routepool.scoring.backends import Encoding, Engine, Prediction
 from routepool.scoring.predictor import load
@@ -179,16 +179,8 @@ def check_out(path: Path, *, force: bool) -> None:
 def new_file(name: str) -> Iterator[BinaryIO]:
     """A file that appears complete or not at all."""
     path = Path(name).resolve()  # a link stays one
-    part = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        with writing(path):
-            with part.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with writing(path), whole(path) as file:
+        yield file
 
 
 @contextmanager

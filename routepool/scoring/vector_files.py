@@ -1,7 +1,5 @@
 """Vectors of texts -> a file, a piece at a time: their number need not be known before the last one is written."""
 
-import json
-import struct
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import BinaryIO, Protocol
@@ -9,6 +7,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 
 from routepool.arrays import Floats32
+from routepool.files.headers import Promise, header_of
 from routepool.registry import Extra, Registry
 
 NAME = "vectors"  # of the tensor
@@ -72,6 +71,4 @@ class SafetensorsFile(_Headed):
     """One tensor, `vectors`, in safetensors."""
 
     def header(self, shape: tuple[int, ...]) -> bytes:
-        entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * int(np.prod(shape))]}
-        head = json.dumps({NAME: entry}).encode().ljust(_HEADER - 8)
-        return struct.pack("<Q", len(head)) + head
+        return header_of({NAME: Promise("F32", shape)}, length=_HEADER - 8)
