@@ -1,4 +1,4 @@
-"""The gradient of linear routing by hand: added up over the rounds where autograd builds one for each."""
+"""The gradient of linear routing, by hand: added up over the rounds, where autograd builds one for each round."""
 
 # B batch  T tokens  D features  M capsules  C capsule size
 
@@ -38,7 +38,7 @@ from routepool.layers.contract import backward_suffices, transformed
 def route_linearly(
     states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, algorithm: Algorithm
 ) -> tuple[Tensor, Tensor]:
-    """Capsules (B, M, C) and coupling (B, T, M), whose gradient is by hand wherever that will do.
+    """Compute capsules (B, M, C) and coupling (B, T, M), with the gradient by hand wherever possible.
 
     Args:
         states: (B, T, D), in full precision; so is what is computed, whether or not autocast is on around it.
@@ -58,14 +58,14 @@ def route_linearly(
 def _plain(
     states: Tensor, weight: Tensor, bias: Tensor, length: Tensor | None, real: Tensor, algorithm: Algorithm
 ) -> tuple[Tensor, Tensor]:
-    """The same, left to autograd."""
+    """Compute the same, with the gradient left to autograd."""
     with _full_precision():
         last = algorithm.rounds(LinearMessages(states, weight, bias), real, length)[-1]
     return last.capsules, last.coupling.expand(-1, -1, len(weight))
 
 
 def _full_precision() -> torch.autocast:
-    """Neither pass is for half precision, whether or not autocast is on around it."""
+    """Run in full precision, also where autocast is on."""
     return torch.autocast("cpu", enabled=False)
 
 
@@ -107,7 +107,7 @@ class LinearRoutingGradient(torch.autograd.Function):
 
 
 def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
-    """By autograd, from what was saved: with a graph of their own, so that they have gradients too."""
+    """Compute the gradients with autograd from the saved tensors, so that they can be differentiated again."""
     differentiable = torch.is_grad_enabled()
     *saved, real = ctx.saved_tensors
     with torch.enable_grad():
@@ -124,7 +124,7 @@ def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tenso
 
 
 def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
-    """From the last round to the first; the product for the states at the end."""
+    """Compute the gradients by hand, from the last round to the first; those of the states in one product at the end."""
     states, weight, bias, length, real = ctx.saved_tensors
     messages: _KeptMessages = ctx.messages
     left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
@@ -163,7 +163,7 @@ def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor
 
 
 class _KeptMessages(LinearMessages):
-    """Keeps what stood on both sides of W_j.
+    """Linear messages that keep both factors of every product with W_j.
 
     The gradient of the states is a sum of products (B, T, M) x (B, M, D), made in one. Its right sides, in the order of
     the forward pass, lie in one place from the start: the queries, and the gradients of what was pooled.
