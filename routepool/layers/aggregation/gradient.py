@@ -124,7 +124,7 @@ def _gradients_of_plain(ctx: Any, of_capsules: Tensor | None, of_coupling: Tenso
 
 
 def _gradients_by_hand(ctx: Any, of_capsules: Tensor | None, of_coupling: Tensor | None) -> tuple[Tensor | None, ...]:
-    """Compute the gradients by hand, from the last round to the first; those of the states in one product at the end."""
+    """Compute the gradients by hand, from the last round to the first; those of the states in one product."""
     states, weight, bias, length, real = ctx.saved_tensors
     messages: _KeptMessages = ctx.messages
     left, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(bias)
