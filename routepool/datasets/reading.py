@@ -38,14 +38,8 @@ _STOP = ("stop", "raise")  # the second is its older name, which runs that were 
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # only an escape in JSON can bring one here
 # Suffixes that are not the name of their format; what has none is lines of text, or fastText's format.
 _FORMAT_OF = {
-    "": "lines",
-    ".txt": "lines",
-    ".tab": "tsv",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".ss": "tang",
-    ".ft": "fasttext",
-}
+    "": "lines", ".txt": "lines", ".tab": "tsv", ".ndjson": "jsonl", ".json": "jsonl", ".ss": "tang", ".ft": "fasttext",
+}  # fmt: skip
 _OWN_COLUMNS = ("lines", "fasttext", "tang")  # formats whose columns are always the same
 LEFT_OUT: Mapping[Kind, str] = {"empty": "empty texts", "repeated-header": "repeats of the header"}
 _SAID = 20  # skipped rows that are listed with their reasons

@@ -30,7 +30,7 @@ VECTOR_FILES: Registry[Callable[[BinaryIO, tuple[int, ...]], VectorFile]] = Regi
 
 
 class _Headed:
-    """Numbers after a header that is as long for no rows as for all: it is written twice."""
+    """Numbers after a header of fixed length, which is written again at the end, when the number of rows is known."""
 
     def __init__(self, file: BinaryIO, shape: tuple[int, ...]) -> None:
         self._file, self._shape, self._rows = file, shape, 0
