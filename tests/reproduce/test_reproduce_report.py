@@ -171,10 +171,12 @@ def test_results_of_other_texts_are_refused(tmp_path: Path) -> None:
     assert report.results.right("sst1", "routing").shape == (10, 400)
 
 
-def test_every_picture_is_drawn(tmp_path: Path) -> None:
+def test_every_picture_is_drawn_where_it_is_asked_for(tmp_path: Path) -> None:
     report = made(tmp_path, lambda run: 0.8, [*only(RUNS, "routing", "three-capsules"), *figure_2_runs()])
-    report.write(pictures=True)
     folder = tmp_path / "reproduction"
+    report.write(pictures=False)
+    assert not folder.exists()
+    report.write(pictures=True)
     pictures = {"curves.png", "figure-2.png", "table-4.html", "table-4.png"}
     assert {path.name for path in folder.iterdir()} == pictures
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in folder.glob("*.png"))
